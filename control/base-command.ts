@@ -36,6 +36,9 @@ export abstract class BaseCommand<Result> extends Command {
   /** The result in words, without a newline at its end; an empty text prints nothing. */
   protected abstract render(result: Result, mark: Mark): string;
 
+  /** What a person is asked once the result is shown; nothing for most commands, and nothing under `--json`. */
+  protected async afterwards(_result: Result, _interruption: Interruption): Promise<void> {}
+
   /** A result may be negative: `status` of a node that is not running is a result, and still a failure for a script. */
   protected exitCodeOf(_result: Result): number {
     return EXIT.done;
@@ -64,6 +67,7 @@ export abstract class BaseCommand<Result> extends Command {
       }
       const code = this.exitCodeOf(result);
       if (code !== EXIT.done) process.exitCode = code;
+      if (!this.jsonEnabled()) await untilInterrupted(this.afterwards(result, interruption), interruption);
       return result;
     } finally {
       interruption.release();

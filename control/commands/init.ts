@@ -1,3 +1,4 @@
+import process from "node:process";
 import { Flags } from "@oclif/core";
 import { BaseCommand } from "../base-command.ts";
 import type { Interruption } from "../output/interruption.ts";
@@ -5,7 +6,7 @@ import type { Mark } from "../output/terminal.ts";
 import { answerFlags } from "../wizard/answer-flags.ts";
 import type { InitResult } from "../wizard/init.ts";
 import { renderInit } from "../wizard/render.ts";
-import { runSetup } from "../wizard/run.ts";
+import { asksQuestions, runSetup } from "../wizard/run.ts";
 
 export default class Init extends BaseCommand<InitResult> {
   static override summary = "Set up a deployment";
@@ -35,12 +36,23 @@ export default class Init extends BaseCommand<InitResult> {
     ...answerFlags(),
   };
 
+  #asks = false;
+
   protected async work({ signal }: Interruption): Promise<InitResult> {
     const { flags } = await this.parse(Init);
+    this.#asks = asksQuestions(flags, this.terminal, this.jsonEnabled());
     return runSetup({ purpose: "create", flags, terminal: this.terminal, json: this.jsonEnabled(), signal });
   }
 
+  protected override async afterwards(result: InitResult, interruption: Interruption): Promise<void> {
+    if (!this.#asks) return;
+    const { finishSetup } = await import("../wizard/finish.ts");
+    const say = (text: string): Promise<void> => this.note(text);
+    const code = await finishSetup({ result, mark: this.terminal.errMark, interruption, say });
+    if (code !== 0) process.exitCode = code;
+  }
+
   protected render(result: InitResult, mark: Mark): string {
-    return renderInit(result, mark);
+    return renderInit(result, mark, { width: process.stdout.columns, typed: (text) => this.typed(text) });
   }
 }

@@ -59,7 +59,7 @@ export const SIGNATURE = "Written by `cairn service install`";
 const COMMAND_MS = 60_000;
 
 /** RUNTIME_INVALID_REQUEST on a machine without a service manager that is known. */
-function managerFor(service: Omit<ServiceDescription, "command">, machine: Machine): Manager {
+export function managerFor(service: Omit<ServiceDescription, "command">, machine: Machine): Manager {
   const { name, scope } = service;
   if (machine.platform === "darwin") return launchd(service as ServiceDescription, machine);
   if (machine.platform !== "linux") {
@@ -195,7 +195,7 @@ async function makeWritable({ dir, writable }: ServiceDescription): Promise<void
 }
 
 /** The installed file, if it is ours; null where there is none. */
-async function readOwn(file: string): Promise<string | null> {
+export async function readOwn(file: string): Promise<string | null> {
   const text = await readFile(file, "utf8").catch((error: unknown) => {
     if (codeOf(error) === "ENOENT") return null;
     throw error;

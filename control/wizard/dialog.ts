@@ -19,21 +19,26 @@ export interface Review {
   readonly notes: readonly string[];
 }
 
+/** In place of an answer: the question before shall be asked again. */
+export const BACK = Symbol("back");
+export type Back = typeof BACK;
+
 export interface Dialog {
   /** Phases with a person: the answers are kept in a draft, and what would be written is shown first. */
   readonly attended: boolean;
   found(facts: Facts, existing: boolean): Promise<void>;
-  begin(phase: Phase): Promise<void>;
-  /** Undefined: there is no answer. */
+  /** `asks` is false where all of the phase is answered, or nothing belongs to it. */
+  begin(phase: Phase, asks: boolean): Promise<void>;
+  /** Undefined: there is no answer. BACK: the question before. */
   answer(question: Question, leaf: AnswerLeaf): Promise<unknown>;
-  /** Undefined: it is written into `.env` later. */
-  secret(question: SecretQuestion): Promise<string | undefined>;
+  /** `typed`: one was typed before, and an empty answer keeps it. Undefined: it is written into `.env` later. */
+  secret(question: SecretQuestion, typed: boolean): Promise<string | undefined | Back>;
   /** Whether to continue with the answers of an interrupted setup. */
   resume(savedAt: Date): Promise<boolean>;
   /** What the answers make cannot be written: what is to be answered again. */
-  refused(reason: CairnError): Promise<"leave" | Phase>;
+  refused(reason: CairnError): Promise<"leave" | Phase | Back>;
   /** `leave`: nothing is written. */
-  review(review: Review): Promise<"write" | "leave" | Phase>;
+  review(review: Review): Promise<"write" | "leave" | Phase | Back>;
 }
 
 export interface Unattended extends Dialog {

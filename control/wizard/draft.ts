@@ -9,7 +9,7 @@ import { z } from "zod";
 import { writeDurably } from "../../runtime/files/durable.ts";
 import { type AnswerTree, isTree } from "./answer-tree.ts";
 import { parseAnswers } from "./parse-answers.ts";
-import type { FlowState } from "./phases/flow.ts";
+import { type FlowState, isSecretStep } from "./phases/flow.ts";
 
 export const DRAFT_FILE = ".cairn-init-draft.json";
 
@@ -44,7 +44,7 @@ export async function readDraft(dir: string): Promise<Draft | null> {
 export async function saveDraft(dir: string, { tree, answered }: FlowState, now: Date): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const text = JSON.stringify(
-    { schema: 1, savedAt: now.toISOString(), settled: [...answered], answers: tree },
+    { schema: 1, savedAt: now.toISOString(), settled: [...answered].filter((id) => !isSecretStep(id)), answers: tree },
     null,
     2,
   );

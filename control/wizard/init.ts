@@ -5,20 +5,18 @@
 
 import { randomBytes } from "node:crypto";
 import { type Environment, mergeEnvironments, readSecretsFile } from "../../runtime/config/index.ts";
-import { CairnError } from "../../runtime/contracts/errors.ts";
 import { exists } from "../../runtime/files/durable.ts";
-import { Interrupted } from "../output/failure.ts";
 import { type FlagAnswers, flagAnswers, requireAllowed, requireFitting, requireStorable } from "./answer-flags.ts";
 import { answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
-import { type Answers, PHASES, type Phase } from "./answers.ts";
+import type { Answers } from "./answers.ts";
+import { converse, usualFrom } from "./converse.ts";
 import { detectFacts, type Facts, TOOLS, type ToolName } from "./detect/facts.ts";
-import { type Dialog, type Unattended, unattended } from "./dialog.ts";
-import { readDraft, removeDraft, saveDraft } from "./draft.ts";
+import { type Dialog, unattended } from "./dialog.ts";
+import { readDraft, removeDraft } from "./draft.ts";
 import { alreadyThere, type Existing, readExisting } from "./existing.ts";
 import { parseAnswers } from "./parse-answers.ts";
-import { answersOf, type FlowState, reopened, runPhase, type Surroundings } from "./phases/flow.ts";
+import { answersOf, type FlowState, type Surroundings } from "./phases/flow.ts";
 import { type PreparedSetup, planSetup } from "./plan-setup.ts";
-import { secretsOf } from "./secrets.ts";
 import type { InitOptions, InitResult } from "./setup.ts";
 import { requireWritable, writeSetup } from "./write-setup.ts";
 
@@ -60,7 +58,7 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
       random: options.random ?? randomBytes,
     });
   };
-  const prepared = await converse(dialog, { dir, start, around, attempt, env });
+  const prepared = await converse(dialog, { dir, start, given: first.answered, around, attempt });
   const result = await writeSetup(prepared, options);
   await removeDraft(dir);
   // Reading it has put it right: nothing that looks later finds it.
@@ -117,68 +115,8 @@ async function resumed(options: InitOptions, dialog: Dialog, start: FlowState): 
 }
 
 /** The answers that the configuration gives when nothing is changed: what differs from them is a change. */
-async function usualAnswers(existing: Existing, around: Surroundings): Promise<Answers> {
-  const nobody = unattended({ lenient: true });
-  let state: FlowState = { tree: existing.tree, answered: new Set(existing.pinned) };
-  for (const phase of PHASES) state = await runPhase(phase, state, { around, answer: nobody.answer });
-  return answersOf(state);
-}
-
-/** What other answers can put right. */
-const CORRECTABLE: readonly string[] = ["CONFIG_INVALID", "INFRA_PLAN_INVALID"];
-
-interface Conversation {
-  readonly dir: string;
-  readonly start: FlowState;
-  readonly around: Surroundings;
-  readonly env: Environment;
-  readonly attempt: (state: FlowState, typed: ReadonlyMap<string, string>) => Promise<PreparedSetup>;
-}
-
-/** Phases 2 to 5: asks, shows what would be written, and asks again what is to be changed. */
-async function converse(
-  dialog: Dialog | Unattended,
-  { dir, start, around, attempt, env }: Conversation,
-): Promise<PreparedSetup> {
-  const typed = new Map<string, string>();
-  let state = start;
-  const keep = async (current: FlowState): Promise<void> => {
-    // Without a draft an interrupted setup starts anew; it is no reason to stop this one.
-    if (dialog.attended) await saveDraft(dir, current, new Date()).catch(() => undefined);
-  };
-  let phases: readonly (typeof PHASES)[number][] = PHASES;
-  for (;;) {
-    for (const phase of phases) {
-      await dialog.begin(phase);
-      state = await runPhase(phase, state, {
-        around,
-        answer: (question, leaf) => dialog.answer(question, leaf),
-        onAnswer: async (current) => {
-          state = current;
-          await keep(current);
-        },
-      });
-    }
-    if ("complete" in dialog) dialog.complete();
-    for (const question of secretsOf(answersOf(state))) {
-      if (env[question.variable] || typed.has(question.variable)) continue;
-      const value = await dialog.secret(question);
-      if (value !== undefined && value !== "") typed.set(question.variable, value);
-    }
-    const prepared = await attempt(state, typed).catch((error: unknown) => {
-      if (error instanceof CairnError && CORRECTABLE.includes(error.code)) return error;
-      throw error;
-    });
-    let decision: Phase | "write" | "leave";
-    if (prepared instanceof CairnError) decision = await dialog.refused(prepared);
-    else {
-      decision = prepared.review === null ? "write" : await dialog.review(prepared.review);
-      if (decision === "write") return prepared;
-    }
-    if (decision === "leave") throw new Interrupted("SIGINT");
-    state = reopened(decision, state);
-    phases = [decision];
-  }
+function usualAnswers(existing: Existing, around: Surroundings): Promise<Answers> {
+  return usualFrom({ tree: existing.tree, answered: new Set(existing.pinned) }, around);
 }
 
 /** Every answer in the tree, by its path. */

@@ -8,6 +8,7 @@ import type { PlannedEdit } from "../configuration/edit.ts";
 import type { Answers } from "./answers.ts";
 import { checkChange, checkNew } from "./check-setup.ts";
 import type { Facts } from "./detect/facts.ts";
+import { reachOf, seenFromNode } from "./detect/seen-from-node.ts";
 import type { ProviderChoice } from "./detect.ts";
 import type { Review } from "./dialog.ts";
 import { alreadyThere, type Existing } from "./existing.ts";
@@ -46,7 +47,8 @@ const STACK = "cairn";
 
 /** CONFIG_INVALID or INFRA_PLAN_INVALID where the answers make no valid configuration or no deployment; nothing is written. */
 export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
-  const { options, existing, answers, facts, env, written, typed, random } = input;
+  const { options, existing, answers, env, written, typed, random } = input;
+  const facts = seenFromNode(input.facts, answers.deployment);
   const { dir, home, file } = options.directories;
   const found: Offered = { providers: [...facts.servers, facts.provider], embeddings: facts.embeddings };
   const provider = chosenProvider(answers, found.providers);
@@ -196,6 +198,7 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
     );
   }
   const { target } = answers.deployment;
+  notes.push(...unreachable(answers, provider, facts));
   for (const { variable } of secretsOf(answers)) {
     if (inFile.has(variable)) continue;
     if (!env[variable]) notes.push(`${variable} is not set: write \`${variable}=...\` into .env before you start.`);
@@ -208,6 +211,20 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
   if (target === "docker" && facts.docker !== null && facts.docker.version === null && isLocal(answers))
     notes.push("Docker is installed here, and its service did not answer: start it before `cairn infra up`.");
   return notes;
+}
+
+/** A model server that the nodes, which are containers, would not reach as it is. */
+function unreachable({ deployment }: Answers, { id, baseUrl }: ProviderChoice, facts: Facts): string[] {
+  const reach = reachOf(facts, deployment, baseUrl);
+  if (reach === "unheard") {
+    return [
+      `${id} does not listen at ${URL.parse(baseUrl ?? "")?.host} yet, where the nodes reach this machine. Let it listen beyond loopback (Ollama: OLLAMA_HOST=0.0.0.0), see docs/models.md.`,
+    ];
+  }
+  if (reach !== "loopback") return [];
+  return [
+    `${baseUrl} leads a node in a container to itself, not to ${id} here. Let ${id} listen beyond loopback (Ollama: OLLAMA_HOST=0.0.0.0) and give its machine's address in the network, see docs/models.md.`,
+  ];
 }
 
 /** The commands that come next, in their order. */

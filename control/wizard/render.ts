@@ -2,6 +2,7 @@
 import { SECRETS_FILE } from "../../runtime/config/index.ts";
 import { colouredDiff } from "../output/render-edit.ts";
 import type { Mark } from "../output/terminal.ts";
+import { wrap } from "../output/wrap.ts";
 import type { InitResult } from "./init.ts";
 
 const MEMORY = {
@@ -10,7 +11,14 @@ const MEMORY = {
   datahub: "PostgreSQL, deployed with the nodes",
 } as const;
 
-export function renderInit(result: InitResult, mark: Mark): string {
+export interface InitPage {
+  /** Columns of the terminal; nothing is wrapped without them. */
+  readonly width?: number | undefined;
+  /** Commands as they have to be typed here: they are longer then, and lines are broken after it. */
+  readonly typed?: (text: string) => string;
+}
+
+export function renderInit(result: InitResult, mark: Mark, page: InitPage = {}): string {
   const { provider, dir, memory, listen, token, target, channels, agents, diff, files, next } = result;
   if (diff !== null && files.length === 0) return "Nothing to change: the configuration says that already.";
   const model = provider.model === undefined ? "" : `, model ${provider.model}`;
@@ -35,10 +43,16 @@ export function renderInit(result: InitResult, mark: Mark): string {
     ...fileLines(result, mark),
     "",
     ...rows.map(([label = "", value = ""]) => `  ${mark.dim(label.padEnd(9))} ${value}`),
-    ...(result.notes.length > 0 ? ["", ...result.notes.map((note) => `${mark.warn("Note:")} ${note}`)] : []),
+    ...(result.notes.length > 0 ? ["", ...result.notes.flatMap((note) => noteLines(note, mark, page))] : []),
     "",
     `Next: ${next.map((command) => mark.name(`\`${command}\``)).join(", then ")}`,
   ].join("\n");
+}
+
+function noteLines(note: string, mark: Mark, { width, typed = (text) => text }: InitPage): string[] {
+  const head = "Note: ";
+  const [first = "", ...rest] = wrap(typed(note), head.length, width);
+  return [`${mark.warn(head.trim())} ${first}`, ...rest];
 }
 
 /** Folders with many files have one line. */

@@ -45,6 +45,12 @@ export async function runSetup({ purpose, flags, terminal, json, signal }: Setup
   });
 }
 
+/** Whether there is a person to ask. */
+export function asksQuestions(flags: SetupRequest["flags"], terminal: Terminal, json: boolean): boolean {
+  const answered = flags["yes"] === true || flags["answers"] !== undefined;
+  return !answered && !json && terminal.inIsTerminal && terminal.errIsTerminal;
+}
+
 /** No questions with `--yes` or a file of answers, nor with `--json`, whose output is one document. */
 async function chooseDialog(
   flags: SetupRequest["flags"],
@@ -54,7 +60,7 @@ async function chooseDialog(
 ): Promise<Dialog> {
   if (flags["yes"] === true || flags["answers"] !== undefined) return unattended({ lenient: true });
   const strict = unattended({ lenient: false });
-  if (json || !terminal.inIsTerminal || !terminal.errIsTerminal) return strict;
+  if (!asksQuestions(flags, terminal, json)) return strict;
   const { terminalDialog } = await import("./prompts/terminal-dialog.ts");
   return terminalDialog({ terminal, env: process.env, signal }) ?? strict;
 }

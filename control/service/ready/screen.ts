@@ -1,13 +1,13 @@
 /** What a person has of a node on a terminal: a screen, keys that run commands beside it, and an end in order. */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import process from "node:process";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Deployment } from "../deployment.ts";
 import { type SpawnedNode, until } from "../node-process.ts";
 import { inspectNode } from "../stale-node-file.ts";
 import { nextKey } from "./keys.ts";
+import { runOnTerminal } from "./run-on-terminal.ts";
 
 /** `stopped` was asked for, here or elsewhere; `restarted` runs on without this terminal. */
 export type NodeEnd =
@@ -47,7 +47,7 @@ export async function openReadyScreen(node: SpawnedNode, options: ScreenOptions)
       await show();
       const command = COMMANDS.get((await nextKey(WANTED, leave)) ?? "q");
       if (command === undefined) break;
-      await runCommand([...command, "--dir", deployment.dir], interruption);
+      await runOnTerminal([...command, "--dir", deployment.dir], interruption);
     }
   } catch (error) {
     // Drawing the screen ends with the signal's reason.
@@ -71,23 +71,6 @@ type Exit = readonly [code: number | null, signal: NodeJS.Signals | null];
 async function endOf(child: ChildProcess): Promise<Exit> {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   return [child.exitCode, child.signalCode];
-}
-
-/** Ctrl-C ends the command, which has the terminal, and not this one. */
-async function runCommand(
-  argv: readonly string[],
-  { signal, onInterrupt }: ScreenOptions["interruption"],
-): Promise<void> {
-  const giveBack = onInterrupt(() => undefined);
-  const command = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? "", ...argv], { stdio: "inherit" });
-  const end = (): void => void command.kill("SIGTERM");
-  signal.addEventListener("abort", end, { once: true });
-  try {
-    await once(command, "close");
-  } finally {
-    signal.removeEventListener("abort", end);
-    giveBack();
-  }
 }
 
 /** An end that nobody asked for here. A node that another command has started since is left alone. */

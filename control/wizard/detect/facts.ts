@@ -12,6 +12,7 @@ import {
   type ProviderChoice,
   providerFromEnvironment,
 } from "../detect.ts";
+import { detectOwnAddresses, type OwnAddresses } from "./containers.ts";
 import { askTool, type ToolAnswer } from "./tool.ts";
 
 export const TOOLS = ["docker", "pulumi", "kubectl", "ssh"] as const;
@@ -29,6 +30,8 @@ export interface Facts {
   readonly servers: readonly ProviderChoice[];
   /** Models on them that make vectors. */
   readonly embeddings: readonly EmbeddingChoice[];
+  /** Where containers reach this machine. */
+  readonly own: OwnAddresses;
   /** Model servers that listen and are of no use now, as sentences without their full stops. */
   readonly unusable: readonly string[];
   /** Defaults. */
@@ -75,12 +78,20 @@ export async function detectFacts(options: FactOptions): Promise<Facts> {
   ]);
   const servers = [...(gateway === null ? [] : [gateway]), ...local.servers];
   const [first = OFFLINE] = servers;
+  const own = await detectOwnAddresses({
+    env,
+    docker: docker !== null && docker.version !== null,
+    servers: [...servers, ...local.embeddings].flatMap(({ baseUrl }) => baseUrl ?? []),
+    timeoutMs: options.toolTimeoutMs ?? TOOL_TIMEOUT_MS,
+    signal: options.signal,
+  });
   return {
     node: process.versions.node,
     docker,
     pulumi,
     kubernetes,
     ssh,
+    own,
     ...local,
     servers,
     provider: fromEnvironment === null || fromEnvironment.id === gateway?.id ? first : fromEnvironment,

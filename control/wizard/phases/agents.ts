@@ -1,6 +1,7 @@
 /** Phase 3 of a setup: the agents, and the language model of each. Pure. */
 import type { Answers } from "../answers.ts";
 import { localServers, openaiGateway, SERVICES } from "../catalogue.ts";
+import { reachOf } from "../detect/seen-from-node.ts";
 import { serviceOf } from "../provider.ts";
 import { secretsOf } from "../secrets.ts";
 import type { Choice, PhaseInput, Question } from "./question.ts";
@@ -14,7 +15,7 @@ export function agentQuestions(input: PhaseInput): Question[] {
   const names = answers.agents.length > 0 ? answers.agents.map(({ name }) => name) : [FIRST_AGENT];
   const [first = FIRST_AGENT, ...others] = names;
   return [
-    { kind: "names", path: ["agents"], default: names },
+    { kind: "names", path: ["agents"], default: names, note: "agents" },
     ...providerQuestions(input),
     thinkingQuestion(answers, first),
     ...others.flatMap((name) => furtherAgent(input, name)),
@@ -36,8 +37,17 @@ function providerQuestions(input: PhaseInput): Question[] {
   const address = provider.base_url ?? found?.baseUrl ?? localServers(env).find((server) => server.id === id)?.baseUrl;
   // The address that the environment has for OpenAI's key is an answer, or the key would go to the public one.
   const gateway = id === "openai" && openaiGateway(env) !== undefined;
-  if ((service === undefined || gateway) && provider.kind === undefined)
-    questions.push({ kind: "input", path: ["provider", "base_url"], about: { id }, default: address, required: true });
+  if ((service === undefined || gateway) && provider.kind === undefined) {
+    const reach = reachOf(facts, answers.deployment, address);
+    questions.push({
+      kind: "input",
+      path: ["provider", "base_url"],
+      about: { id, host: URL.parse(address ?? "")?.host ?? "" },
+      default: address,
+      required: true,
+      ...(reach === "heard" || reach === "unheard" ? { note: reach } : {}),
+    });
+  }
   const usual = provider.base_url === undefined ? service?.model : undefined;
   const model = provider.model ?? found?.model ?? usual;
   const suggestions = found?.models;

@@ -15,6 +15,8 @@ interface Common {
   readonly path: AnswerPath;
   /** What fills the gaps of its words: the name of an agent, a host. */
   readonly about?: Readonly<Record<string, string>>;
+  /** What is said before it is asked. */
+  readonly note?: "agents" | "heard" | "unheard";
 }
 
 export type Question =

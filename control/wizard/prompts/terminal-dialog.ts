@@ -1,17 +1,21 @@
 /** A setup with a person at a terminal: questions on standard error, so that the result alone goes to standard output. */
 import process from "node:process";
 import type { Environment } from "../../../runtime/config/index.ts";
+import { parseListen } from "../../../runtime/config/listen.ts";
 import { describeFailure, failureText, Interrupted } from "../../output/failure.ts";
-import { colouredDiff } from "../../output/render-edit.ts";
 import type { Terminal } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
+import { wrap } from "../../output/wrap.ts";
 import type { AnswerLeaf } from "../answer-tree.ts";
 import { PHASES, type Phase } from "../answers.ts";
-import type { Dialog, Review } from "../dialog.ts";
+import { accepts } from "../detect/containers.ts";
+import { BACK, type Back, type Dialog } from "../dialog.ts";
 import type { Question } from "../phases/question.ts";
 import { isPlain } from "../secrets.ts";
 import { foundLines } from "./found.ts";
-import { CHOICE_TEXTS, filled, QUESTION_TEXTS, SECRET_TEXTS, WORDS } from "./texts.ts";
+import { askOrBack, BACK_KEY, type Context, type Prompts } from "./going-back.ts";
+import { reviewText } from "./review.ts";
+import { CHOICE_TEXTS, filled, NOTE_TEXTS, QUESTION_TEXTS, SECRET_TEXTS, WORDS } from "./texts.ts";
 import { checkTyped, pairsText, typedAnswer } from "./validate.ts";
 
 export interface TerminalDialogOptions {
@@ -20,73 +24,107 @@ export interface TerminalDialogOptions {
   readonly signal: AbortSignal;
 }
 
+/** Where a program of this machine listens, it answers at once. */
+const PORT_ANSWER_MS = 1_000;
+
+/** True, or what is wrong with what was typed. */
+type Verdict = (text: string) => true | string | Promise<true | string>;
 type Input = Extract<Question, { readonly kind: "input" }>;
-type Prompts = typeof import("@inquirer/prompts");
-type Context = { readonly signal: AbortSignal; readonly output: NodeJS.WriteStream };
 
 /** Null without a terminal. */
 export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions): Dialog | null {
   if (!terminal.inIsTerminal || !terminal.errIsTerminal) return null;
   const mark = terminal.errMark;
   const say = (text: string): Promise<void> => terminal.err(`${text}\n`);
-  const ask = async <T>(question: (prompts: Prompts, context: Context) => Promise<T>): Promise<T> => {
-    try {
-      return await question(await import("@inquirer/prompts"), { signal, output: process.stderr });
-    } catch (error) {
-      // Ctrl-C at a question: the library takes the key itself.
-      if (error instanceof Error && error.name === "ExitPromptError") {
-        await say(WORDS.keptDraft);
-        throw new Interrupted("SIGINT");
-      }
-      throw error;
-    }
+  /** Whether there is a configuration: what it has may be in use by its own node. */
+  let changes = false;
+  /** True, or that another program has that port. */
+  const refuseTaken = async ({ id }: AnswerLeaf, text: string, usual: string): Promise<true | string> => {
+    const address = id === "listen" && !(changes && text === usual) ? parseListen(text) : null;
+    if (address === null || !(await accepts(address.host, address.port, PORT_ANSWER_MS))) return true;
+    return filled(WORDS.taken, { port: String(address.port) });
   };
-  const type = (question: Question, leaf: AnswerLeaf, usual: string): Promise<unknown> =>
-    ask(async ({ input }, context) => {
-      const { message, empty } = wordsOf(question, leaf);
-      const typed = await input(
+  const wrapped = (text: string): string => wrap(text, 0, process.stderr.columns).join("\n");
+  const interrupted = async (): Promise<Error> => {
+    await say(wrapped(WORDS.keptDraft));
+    return new Interrupted("SIGINT");
+  };
+  const ask = <T>(question: (prompts: Prompts, context: Context) => Promise<T>): Promise<T | Back> =>
+    askOrBack(question, { signal, interrupted });
+  /** `<` is what leads back here, also behind what is prefilled. */
+  const askTyped = (
+    prefilled: string,
+    question: (prompts: Prompts, context: Context, check: (verdict: Verdict) => Verdict) => Promise<string>,
+  ): Promise<string | Back> => {
+    const leads = (text: string): boolean => [BACK_KEY, `${prefilled}${BACK_KEY}`].includes(text.trim());
+    const check =
+      (verdict: Verdict): Verdict =>
+      (text) =>
+        leads(text) || verdict(text);
+    return askOrBack((prompts, context) => question(prompts, context, check), {
+      signal,
+      interrupted,
+      typed: leads,
+    });
+  };
+  const type = async (question: Question, leaf: AnswerLeaf, usual: string): Promise<unknown> => {
+    const { message, empty } = wordsOf(question, leaf);
+    // An optional answer is prefilled to be edited; any other is taken by Enter.
+    const prefilled = usual !== "" && empty !== undefined;
+    const typed = await askTyped(prefilled ? usual : "", ({ input }, context, check) =>
+      input(
         {
           message: empty === undefined ? `${message}:` : `${message} (empty: ${empty}):`,
-          // An optional answer is prefilled to be edited; any other is taken by Enter.
           ...(usual === "" ? {} : { default: usual }),
-          ...(usual !== "" && empty !== undefined ? { prefill: "editable" as const } : {}),
-          validate: (text) => checkTyped(question, leaf, text),
+          ...(prefilled ? { prefill: "editable" as const } : {}),
+          validate: check((text) => {
+            const verdict = checkTyped(question, leaf, text);
+            return verdict === true ? refuseTaken(leaf, text.trim(), usual) : verdict;
+          }),
         },
         context,
-      );
-      return typedAnswer(question, typed);
-    });
+      ),
+    );
+    return typed === BACK ? BACK : typedAnswer(question, typed);
+  };
 
   /** One of those that are known, or another one that is typed. */
   const choose = async (question: Input, leaf: AnswerLeaf, suggestions: readonly string[]): Promise<unknown> => {
     const { message } = wordsOf(question, leaf);
     const usual = question.default ?? suggestions[0] ?? "";
     const choices = [...new Set([...suggestions, ...(question.default === undefined ? [] : [question.default])])];
-    const chosen = await ask(({ select }, context) =>
-      select(
-        {
-          message,
-          choices: [...choices.map((value) => ({ value, name: value })), { value: "", name: WORDS.another }],
-          default: usual,
-          loop: false,
-        },
-        context,
-      ),
-    );
-    return chosen === "" ? type(question, leaf, "") : chosen;
+    for (;;) {
+      const chosen = await ask(({ select }, context) =>
+        select(
+          {
+            message,
+            choices: [...choices.map((value) => ({ value, name: value })), { value: "", name: WORDS.another }],
+            default: usual,
+            loop: false,
+          },
+          context,
+        ),
+      );
+      if (chosen !== "") return chosen;
+      const typed = await type(question, leaf, "");
+      if (typed !== BACK) return typed;
+    }
   };
 
   return {
     attended: true,
     found: async (facts, existing) => {
+      changes = existing;
       const lines = foundLines(facts, existing).map(
         ([name, value]) => `  ${mark.dim(name.padEnd(10))} ${visible(value)}`,
       );
-      await say([mark.title(WORDS.detected), ...lines].join("\n"));
+      await say([mark.title(WORDS.detected), ...lines, "", mark.dim(wrapped(WORDS.keys))].join("\n"));
     },
-    begin: (phase) => say(`\n${mark.title(WORDS.phases[phase])}`),
+    begin: (phase, asks) =>
+      say(`\n${mark.title(WORDS.phases[phase])}${asks ? "" : `\n${mark.dim(WORDS.nothingAsked)}`}`),
     async answer(question, leaf) {
       const { message } = wordsOf(question, leaf);
+      if (question.note !== undefined) await say(mark.dim(wrapped(filled(NOTE_TEXTS[question.note], question.about))));
       switch (question.kind) {
         case "select":
           return ask(({ select }, context) =>
@@ -106,26 +144,30 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
           return askHostKey(question, leaf);
       }
     },
-    secret: ({ purpose, of, variable }) =>
-      ask(({ password }, context) =>
+    secret: ({ purpose, of, variable }, typed) =>
+      askTyped("", ({ password }, context, check) =>
         password(
           {
-            message: filled(SECRET_TEXTS[purpose], { of, variable }),
-            validate: (text) => text === "" || isPlain(text) || WORDS.notPlain,
+            message: filled(SECRET_TEXTS[purpose], { of, variable, empty: typed ? WORDS.typed : WORDS.later }),
+            validate: check((text) => text === "" || isPlain(text) || WORDS.notPlain),
           },
           context,
         ),
       ),
-    resume: (savedAt) =>
-      ask(({ confirm }, context) =>
-        confirm({ message: filled(WORDS.resume, { when: savedAt.toLocaleString() }), default: true }, context),
-      ),
+    async resume(savedAt) {
+      const message = filled(WORDS.resume, { when: savedAt.toLocaleString() });
+      for (;;) {
+        const answer = await ask(({ confirm }, context) => confirm({ message, default: true }, context));
+        // It is the first question.
+        if (answer !== BACK) return answer;
+      }
+    },
     async refused(reason) {
       await say(`\n${failureText(describeFailure(reason), mark).trimEnd()}`);
-      return decide(WORDS.refusedQuestion, []);
+      return decide<never>(WORDS.refusedQuestion, []);
     },
     async review(review) {
-      await say(`\n${reviewText(review)}`);
+      await say(`\n${reviewText(review, mark, process.stderr.columns)}`);
       return decide(WORDS.reviewQuestion, [{ value: "write" as const, name: WORDS.write }]);
     },
   };
@@ -134,7 +176,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
   function decide<T extends string>(message: string, first: readonly { readonly value: T; readonly name: string }[]) {
     const again = PHASES.map((phase) => ({
       value: phase,
-      name: filled(WORDS.change, { phase }),
+      name: WORDS.change[phase],
     }));
     const leave = { value: "leave" as const, name: WORDS.leave };
     return ask(({ select }, context) =>
@@ -152,22 +194,12 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
       else {
         await say(mark.dim(shown.trusted ? WORDS.hostKeyKnown : WORDS.hostKeyUnknown));
         const message = filled(WORDS.hostKey, { fingerprint: shown.fingerprint, host });
-        if (await ask(({ confirm }, context) => confirm({ message, default: false }, context))) return shown.key;
+        const agreed = await ask(({ confirm }, context) => confirm({ message, default: false }, context));
+        if (agreed === BACK) return BACK;
+        if (agreed) return shown.key;
       }
     }
     return type({ kind: "input", path: question.path, default: usual, required: true }, leaf, usual ?? "");
-  }
-
-  function reviewText({ dir, text, isDiff, files, secrets, notes }: Review): string {
-    const shown = visible(text.trimEnd());
-    return [
-      `${mark.title(WORDS.review)} ${mark.name(dir)}`,
-      ...(shown === "" ? [] : [isDiff ? colouredDiff(shown, mark) : shown]),
-      "",
-      ...files.map((file) => mark.good(`+ ${file}`)),
-      ...(secrets.length > 0 ? [mark.good(`+ .env: ${secrets.join(", ")}`)] : []),
-      ...notes.map((note) => `${mark.warn("Note:")} ${note}`),
-    ].join("\n");
   }
 }
 

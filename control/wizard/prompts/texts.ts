@@ -63,26 +63,38 @@ export const CHOICE_TEXTS: Readonly<Record<string, Readonly<Record<string, strin
   memory: {
     embedded: "on the node itself: for one node",
     postgres: "a PostgreSQL server of your own (SERVICE_PG_URL)",
-    datahub: "a PostgreSQL that is deployed with the nodes",
+    datahub: "a PostgreSQL that is deployed with the nodes and that they share",
   },
   "provider.id": { offline: "no language model", "openai-compatible": "any other with an OpenAI-compatible API" },
 };
 
+/** What a question needs to be understood, by its note. */
+export const NOTE_TEXTS = {
+  agents: "An agent is who answers you: it has a name, a model and prompts of its own. One is enough to begin with.",
+  heard: "In a container, 127.0.0.1 is the container itself: {host} leads from there to {id} on this machine.",
+  unheard:
+    "In a container, 127.0.0.1 is the container itself: {host} leads from there to this machine, where {id} does not listen yet. Let it listen there (Ollama: OLLAMA_HOST=0.0.0.0), see docs/models.md.",
+} as const;
+
 export const SECRET_TEXTS = {
-  key: "Key of {of} for {variable}, kept in .env (empty: later)",
-  token: "Token of the {of} bot for {variable}, kept in .env (empty: later)",
-  database: "URL of {of} for {variable}, kept in .env (empty: later)",
+  key: "Key of {of} for {variable}, kept in .env (empty: {empty})",
+  token: "Token of the {of} bot for {variable}, kept in .env (empty: {empty})",
+  database: "URL of {of} for {variable}, kept in .env (empty: {empty})",
 } as const;
 
 export const WORDS = {
   detected: "Found on this machine (1 of 6)",
-  phases: { deployment: "Deployment (2 of 6)", agents: "Agents (3 of 6)", channels: "Channels (4 of 6)" },
+  keys: "Enter takes what is shown. Esc or `<` goes back to the question before (`<` and Enter where you type). Ctrl-C ends; nothing is written then.",
+  phases: { deployment: "Deployment (2 of 6)", agents: "Agents (3 of 6)", channels: "Keys and channels (4 of 6)" },
+  nothingAsked: "Nothing to ask here.",
   review: "Review (5 of 6)",
   reviewQuestion: "Write this?",
   refusedQuestion: "What shall be answered again?",
   write: "write it",
-  change: "change {phase}",
+  change: { deployment: "change the deployment", agents: "change the agents", channels: "change keys and channels" },
   another: "another one",
+  later: "later",
+  typed: "the one you typed",
   leave: "leave, and write nothing",
   resume: "A setup was interrupted ({when}). Go on with its answers?",
   hostKey: "Is {fingerprint} the key of {host}?",
@@ -90,9 +102,24 @@ export const WORDS = {
   hostKeyUnknown: "Compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the host itself.",
   hostKeyUnread: "{host} shows no key now.",
   keptDraft: "Nothing was written. The answers are kept: the same command goes on from here.",
+  taken: "another program has port {port}: choose another one",
   required: "an answer is needed",
   notPlain: "no spaces, quotes, # or backslashes: write it into .env by hand",
   pair: "CHAT=AGENT, separated by commas",
+} as const;
+
+/** The last step: what was written is started or deployed. */
+export const FINISH = {
+  start: "Start (6 of 6)",
+  deploy: "Deploy (6 of 6)",
+  questions: {
+    service: "Start it with the machine, too? (writes and enables {file})",
+    start: "Start it now?",
+    deploy: "Deploy now? (`cairn infra up`: shows the changes and asks; the first time it makes an image, for minutes)",
+  },
+  usual: { service: false, start: true, deploy: false },
+  talk: "Talk to {agent} with `cairn chat`.",
+  interrupted: "Everything is written; nothing was started.",
 } as const;
 
 export function filled(text: string, values: Readonly<Record<string, string>> = {}): string {

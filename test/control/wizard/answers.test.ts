@@ -27,6 +27,7 @@ const FACTS: Facts = {
   ssh: null,
   servers: [],
   embeddings: [],
+  own: { docker: null, network: null, listening: [] },
   unusable: [],
   provider: { id: "offline", kind: "offline", source: "offline", reason: "nothing was found" },
   timezone: "UTC",

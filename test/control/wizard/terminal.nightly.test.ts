@@ -108,7 +108,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
     const machine = await createMachine();
     const session = machine.open(["init"], { columns: 40 });
     // Long questions are broken into lines: their first words are enough.
-    const narrow = [...setup.deployment, ...setup.agents, ...setup.channels, ...WRITE].map(
+    const narrow = [...setup.deployment, ...setup.agents, ...setup.channels, ...WRITE, ...setup.finish].map(
       ([question, keys]) => [question.slice(0, 20), keys] as const,
     );
     await follow(session, narrow);
@@ -125,6 +125,8 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
     for (const session of sessions) await follow(session, script);
     for (const session of sessions) await session.until("Write this?");
     for (const session of sessions) session.type(ENTER);
+    const asked = sessions.map((session) => follow(session, setup.finish).catch(() => undefined));
+    await Promise.all(asked);
     const codes = await Promise.all(sessions.map((session) => session.ended));
     expect(codes).toContain(0);
     for (const [index, code] of codes.entries())

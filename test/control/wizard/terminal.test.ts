@@ -43,7 +43,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
     async (name, setup) => {
       const machine = await createMachine();
       const session = machine.open();
-      await follow(session, [...setup.deployment, ...setup.agents, ...setup.channels, ...WRITE]);
+      await follow(session, [...setup.deployment, ...setup.agents, ...setup.channels, ...WRITE, ...setup.finish]);
       expect(await session.ended).toBe(0);
       const files = await writtenFiles(machine.dir);
       expect(files).toEqual(await byFlags(machine, setup.flags));
@@ -70,6 +70,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
     await session.until("Write this?");
     expect(await readFile(join(machine.dir, DRAFT_FILE), "utf8")).not.toContain("sk-very-secret");
     session.type(KEYS.enter);
+    await follow(session, [["Deploy now?", ENTER]]);
     expect(await session.ended).toBe(0);
     const { ".env": secrets = "", ...others } = await writtenFiles(machine.dir);
     expect(secrets).toContain("ANTHROPIC_API_KEY=sk-very-secret\n");
@@ -106,6 +107,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
       ["Language model provider", KEYS.enter],
       ["How long shall nova think?", KEYS.enter],
       ...WRITE,
+      ...TARGETS.manual.finish,
     ]);
     expect(await session.ended).toBe(0);
     const yaml = await readFile(join(machine.dir, "cairn.yaml"), "utf8");
@@ -127,6 +129,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
       ["Search the memory by meaning", ENTER],
       ["Let ollama summarize old messages", ENTER],
       ...WRITE,
+      ...TARGETS.manual.finish,
     ]);
     expect(await session.ended).toBe(0);
     expect(session.shown()).toContain("Agents (3 of 6)");
@@ -140,6 +143,80 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
     });
     const { errors, warnings } = await inspectConfig({ dir: machine.dir, env: machine.env, deployment: false });
     expect([...errors, ...warnings]).toEqual([]);
+  });
+
+  test("gives nodes in containers an address at which they reach this machine, and says where the server is deaf", async () => {
+    const machine = await createMachine();
+    const gateway = "192.0.2.1";
+    await machine.tools.add("docker", `case "$1" in network) echo ${gateway};; *) echo 28.1.0;; esac`);
+    const server = await startModels("llama3.2:3b");
+    const host = `${gateway}:${new URL(server).port}`;
+    const session = machine.open(["init"], { env: { OLLAMA_HOST: server } });
+    await follow(session, [
+      ["Where shall the service run?", down(1)],
+      ["Name of the deployment", ENTER],
+      ["Docker host (", ENTER],
+      ["Docker network", ENTER],
+      ["Names of the nodes", ENTER],
+      ["Where shall the memory be stored?", ENTER],
+      ["A volume that all nodes share?", ENTER],
+      ["Time zone", `UTC${ENTER}`],
+      ["Names of the agents", ENTER],
+      ["Language model provider", ENTER],
+      [`${host} leads from there to this machine`, ""],
+      [`http://${host}/v1`, ENTER],
+      ["Model of ollama", ENTER],
+      ["How long shall main think?", ENTER],
+      ["Let ollama summarize old messages", ENTER],
+      [`ollama does not listen at ${host} yet`, ""],
+      ...WRITE,
+      ["Deploy now?", ENTER],
+    ]);
+    expect(await session.ended).toBe(0);
+    expect(parse(await readFile(join(machine.dir, "cairn.yaml"), "utf8"))).toMatchObject({
+      providers: { ollama: { base_url: `http://${host}/v1` } },
+      memory: { summarizer: { base_url: `http://${host}/v1` } },
+    });
+  });
+
+  test("ends in the screen of the node that it starts", async () => {
+    const machine = await createMachine();
+    const { deployment, agents, channels } = TARGETS.manual;
+    const session = machine.open(["init"], { env: { CAIRN_STAND_IN: "1", SERVICE_LISTEN: "127.0.0.1:0" } });
+    await follow(session, [
+      ...deployment,
+      ...agents,
+      ...channels,
+      ...WRITE,
+      ["Start it now?", ENTER],
+      ["The node is ready.", ""],
+      ["quit: the node ends, too", "q"],
+      ["The node has stopped.", ""],
+    ]);
+    expect(await session.ended).toBe(0);
+  });
+
+  test("takes no port that another program has", async () => {
+    const machine = await createMachine();
+    const { port } = new URL(await startModels("x"));
+    const session = machine.open();
+    await follow(session, [
+      ["Where shall the service run?", ENTER],
+      ["Where shall the memory be stored?", ENTER],
+      ["Address of the HTTP server", `127.0.0.1:${port}${ENTER}`],
+      [`another program has port ${port}`, KEYS.interrupt],
+    ]);
+    expect(await session.ended).toBe(130);
+  });
+
+  test("that is left at its end is written all the same", async () => {
+    const machine = await createMachine();
+    const { deployment, agents, channels } = TARGETS.manual;
+    const session = machine.open();
+    await follow(session, [...deployment, ...agents, ...channels, ...WRITE, ["Start it now?", KEYS.interrupt]]);
+    expect(await session.ended).toBe(130);
+    expect(session.shown()).toContain("Everything is written; nothing was started.");
+    await access(join(machine.dir, "cairn.yaml"));
   });
 
   test("that is left at the review writes nothing", async () => {

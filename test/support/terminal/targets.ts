@@ -5,6 +5,8 @@ export interface TargetSetup {
   readonly deployment: Script;
   readonly agents: Script;
   readonly channels: Script;
+  /** What is asked once it is written: nothing where a key is still to be given. */
+  readonly finish: Script;
   readonly flags: readonly string[];
 }
 
@@ -26,6 +28,7 @@ export const TARGETS: Readonly<Record<"manual" | "docker" | "proxmox" | "kuberne
     ],
     agents: ONE_AGENT,
     channels: NO_CHANNELS,
+    finish: [["Start it now?", `n${ENTER}`]],
     flags: ["--target", "manual", "--listen", "127.0.0.1:8080", "--timezone", "Europe/Berlin"],
   },
   docker: {
@@ -51,6 +54,7 @@ export const TARGETS: Readonly<Record<"manual" | "docker" | "proxmox" | "kuberne
       ["How long shall iris think?", `\u001b[B${ENTER}`],
     ],
     channels: [["Key of anthropic for ANTHROPIC_API_KEY", ENTER]],
+    finish: [],
     flags: [
       ...["--target", "docker", "--stack", "fleet", "--docker-network", "cairn-net"],
       ...["--node", "nova-1", "--node", "nova-2", "--node-host", "nova-2=ssh://cairn@two.example.org"],
@@ -81,6 +85,7 @@ export const TARGETS: Readonly<Record<"manual" | "docker" | "proxmox" | "kuberne
     ],
     agents: ONE_AGENT,
     channels: NO_CHANNELS,
+    finish: [["Deploy now?", ENTER]],
     flags: [
       ...["--target", "proxmox", "--proxmox-host", "pve.example.org", "--proxmox-host-key", HOST_KEY],
       ...["--proxmox-bridge", "vmbr1", "--node", "one", "--node", "two", "--node-address", "two=192.168.1.42/24"],
@@ -102,6 +107,7 @@ export const TARGETS: Readonly<Record<"manual" | "docker" | "proxmox" | "kuberne
     ],
     agents: ONE_AGENT,
     channels: NO_CHANNELS,
+    finish: [["Deploy now?", ENTER]],
     flags: [
       ...["--target", "kubernetes", "--kube-context", "test", "--kube-namespace", "agents"],
       ...["--kube-storage-class", "fast", "--kube-replicas", "2", "--timezone", "UTC"],

@@ -9,7 +9,14 @@ import { onTestFinished } from "vitest";
 
 const DRIVER = fileURLToPath(new URL("./pseudo_terminal.py", import.meta.url));
 
-export const KEYS = { enter: "\r", down: "\u001b[B", up: "\u001b[A", space: " ", interrupt: "\u0003" } as const;
+export const KEYS = {
+  enter: "\r",
+  down: "\u001b[B",
+  up: "\u001b[A",
+  space: " ",
+  interrupt: "\u0003",
+  erase: "\u007f",
+} as const;
 
 export interface TerminalSession {
   /** Process id of the program itself. */
@@ -19,6 +26,8 @@ export interface TerminalSession {
   type(keys: string): void;
   /** Everything shown so far, without control sequences. */
   shown(): string;
+  /** The same with them. */
+  written(): string;
   /** Exit code; 128 and its number for a signal. */
   readonly ended: Promise<number | null>;
 }
@@ -33,6 +42,9 @@ function findPython(): string | null {
   }
 }
 
+/** Rows of every terminal. */
+export const ROWS = 40;
+
 export interface TerminalOptions {
   readonly columns?: number;
   readonly cwd?: string;
@@ -43,7 +55,7 @@ export interface TerminalOptions {
 export function openTerminal(argv: readonly string[], { columns = 100, cwd, env }: TerminalOptions): TerminalSession {
   const child: ChildProcess = spawn(
     findPython() ?? "python3",
-    [DRIVER, String(columns), "40", process.execPath, ...argv],
+    [DRIVER, String(columns), String(ROWS), process.execPath, ...argv],
     {
       env: { TERM: "xterm-256color", ...env },
       stdio: ["pipe", "pipe", "inherit"],
@@ -79,6 +91,7 @@ export function openTerminal(argv: readonly string[], { columns = 100, cwd, env 
     pid: started.promise,
     ended,
     shown,
+    written: () => raw.replace(/^pid \d+\n/, ""),
     type: (keys) => void child.stdin?.write(keys),
     until: (wanted) =>
       new Promise((resolve, reject) => {

@@ -1,0 +1,56 @@
+/**
+ * Asks one question of the library, and takes the keys that it does not know: Esc, and `<`, lead back to the question before. What
+ * was asked is taken off the screen then.
+ */
+import process from "node:process";
+import { BACK, type Back } from "../dialog.ts";
+
+export type Prompts = typeof import("@inquirer/prompts");
+
+export interface Context {
+  readonly signal: AbortSignal;
+  readonly output: NodeJS.WriteStream;
+  clearPromptOnDone: boolean;
+}
+
+export interface AskOptions<T> {
+  readonly signal: AbortSignal;
+  /** Where lines are typed, `<` is the answer that leads back; elsewhere it does so as a key. */
+  readonly typed?: (value: T) => boolean;
+  /** What is done about Ctrl-C at the question, which the library takes itself. */
+  readonly interrupted: () => Promise<Error>;
+}
+
+/** What is typed instead of an answer. */
+export const BACK_KEY = "<";
+
+/** BACK, or the answer. Rejects with the signal's reason once it aborts. */
+export async function askOrBack<T>(
+  question: (prompts: Prompts, context: Context) => Promise<T>,
+  { signal, typed, interrupted }: AskOptions<T>,
+): Promise<T | Back> {
+  const prompts = await import("@inquirer/prompts");
+  const back = new AbortController();
+  const context: Context = {
+    signal: AbortSignal.any([signal, back.signal]),
+    output: process.stderr,
+    clearPromptOnDone: false,
+  };
+  const onKey = (text: string | undefined, key: { readonly name?: string | undefined } | undefined): void => {
+    if (key?.name !== "escape" && (typed !== undefined || text !== BACK_KEY)) return;
+    context.clearPromptOnDone = true;
+    back.abort();
+  };
+  process.stdin.on("keypress", onKey);
+  try {
+    const value = await question(prompts, context);
+    return typed?.(value) === true ? BACK : value;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (back.signal.aborted) return BACK;
+    if (error instanceof Error && error.name === "ExitPromptError") throw await interrupted();
+    throw error;
+  } finally {
+    process.stdin.off("keypress", onKey);
+  }
+}
