@@ -29,6 +29,8 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/control/deploy/state.engine.test.ts":
     "A damaged or lost state, a lost passphrase, a lock and a full disk are said, with what helps.",
   "test/control/deploy/up.engine.test.ts": "A stack is deployed, changed, removed and deployed again over its data.",
+  "test/control/first-hour.nightly.test.ts":
+    "On a terminal the way from an empty home to a found memory is what it was, with no model, Ollama and a key, from the tree and installed.",
   "test/control/first-start.nightly.test.ts": "Messages move between two machines as JSON lines, none twice.",
   "test/control/update/prebuilt.nightly.test.ts":
     "`update --prebuilt` replaces the program of a machine, or leaves it.",

@@ -24,6 +24,8 @@ export interface TerminalDialogOptions {
   readonly signal: AbortSignal;
 }
 
+/** Columns before what was found. */
+const FOUND_INDENT = 13;
 /** Where a program of this machine listens, it answers at once. */
 const PORT_ANSWER_MS = 1_000;
 
@@ -115,9 +117,10 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     attended: true,
     found: async (facts, existing) => {
       changes = existing;
-      const lines = foundLines(facts, existing).map(
-        ([name, value]) => `  ${mark.dim(name.padEnd(10))} ${visible(value)}`,
-      );
+      const lines = foundLines(facts, existing).flatMap(([name, value]) => {
+        const [first = "", ...rest] = wrap(visible(value), FOUND_INDENT, process.stderr.columns);
+        return [`  ${mark.dim(name.padEnd(10))} ${first}`, ...rest.map((line) => " ".repeat(FOUND_INDENT) + line)];
+      });
       await say([mark.title(WORDS.detected), ...lines, "", mark.dim(wrapped(WORDS.keys))].join("\n"));
     },
     begin: (phase, asks) =>
