@@ -152,6 +152,23 @@ export interface Principal {
   readonly expiresAt?: Date;
 }
 
+export interface RotateOptions {
+  /** Absent: as it was. */
+  readonly expiresAt?: Date | undefined;
+  /** Asked before anything changes; throws where the caller may not have such a token. */
+  readonly permit?: (scopes: readonly Scope[], expiresAt: Date | undefined) => void;
+}
+
+export interface RotatedToken {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** ISO 8601; null: it does not expire. */
+  readonly expires_at: string | null;
+  /** The only time that it is to be seen. */
+  readonly token: string;
+}
+
 export interface Tokens {
   /** Constant-time comparison; null when the token is unknown or revoked. RUNTIME_TOKEN_EXPIRED when its time is over. */
   authenticate(token: string): Promise<Principal | null>;
@@ -162,6 +179,11 @@ export interface Tokens {
     expiresAt?: Date,
   ): Promise<{ readonly id: string; readonly token: string }>;
   list(): Promise<readonly TokenRecord[]>;
+  /**
+   * Another value for the token of this id or name, with its id and scopes; the former one ends as if it were revoked.
+   * RUNTIME_CONFLICT where it is revoked, or where it has expired and gets no other expiry; whatever `permit` throws.
+   */
+  rotate(idOrName: string, options?: RotateOptions): Promise<RotatedToken>;
   /** By id, or by the name of a token that is not revoked yet. RUNTIME_CONFLICT, with the ids, where several have the name. */
   revoke(idOrName: string): Promise<{ readonly id: string; readonly name: string }>;
 }

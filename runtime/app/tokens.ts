@@ -48,6 +48,11 @@ export function createTokens(deps: TokenDeps): Tokens {
   const cache = new TokenCache(() => load(database), clock);
   const noteUse = useRecorder(database, clock);
 
+  function newValue(): { readonly token: string; readonly hash: string } {
+    const token = PREFIX + Buffer.from(deps.randomBytes(TOKEN_BYTES)).toString("base64url");
+    return { token, hash: digestOf(token).toString("hex") };
+  }
+
   return {
     async authenticate(token) {
       const digest = digestOf(token);
@@ -62,8 +67,7 @@ export function createTokens(deps: TokenDeps): Tokens {
     async create(name, scopes, expiresAt) {
       if (isOwnerName(name)) throw taken(name);
       const id = newId();
-      const token = PREFIX + Buffer.from(deps.randomBytes(TOKEN_BYTES)).toString("base64url");
-      const hash = digestOf(token).toString("hex");
+      const { token, hash } = newValue();
       await database.transaction(async (tx) => {
         await tx.query("select pg_advisory_xact_lock(hashtext('api_tokens'))");
         const { rows } = await tx.query("select 1 from api_tokens where name = $1 and revoked_at is null", [name]);
@@ -92,6 +96,31 @@ export function createTokens(deps: TokenDeps): Tokens {
         expires_at: row.expires_at?.toISOString() ?? null,
         last_used_at: row.last_used_at?.toISOString() ?? null,
       }));
+    },
+
+    async rotate(idOrName, { expiresAt, permit } = {}) {
+      const { token, hash } = newValue();
+      const rotated = await database.transaction(async (tx) => {
+        const { id, name } = await tokenCalled(tx, idOrName);
+        const { rows } = await tx.query<Pick<Row, "scopes" | "revoked_at" | "expires_at">>(
+          "select scopes, revoked_at, expires_at from api_tokens where id = $1 for update",
+          [id],
+        );
+        const [row] = rows;
+        if (row === undefined || row.revoked_at !== null) throw revoked(name);
+        const scopes = scopesOf(row.scopes);
+        const end = expiresAt ?? row.expires_at ?? undefined;
+        if (end !== undefined && end <= clock.now()) throw over(name, end);
+        permit?.(scopes, end);
+        await tx.query("update api_tokens set hash = $2, expires_at = $3::timestamptz where id = $1", [
+          id,
+          hash,
+          end ?? null,
+        ]);
+        return { id, name, scopes, expires_at: end?.toISOString() ?? null };
+      });
+      cache.forget();
+      return { ...rotated, token };
     },
 
     async revoke(idOrName) {
@@ -248,6 +277,18 @@ function digestOf(token: string): Buffer {
 function taken(name: string): RuntimeError {
   return new RuntimeError("RUNTIME_CONFLICT", `There is a token named "${name}" already.`, {
     hint: "Revoke it first, or choose another name.",
+  });
+}
+
+function revoked(name: string): RuntimeError {
+  return new RuntimeError("RUNTIME_CONFLICT", `The token "${name}" is revoked.`, {
+    hint: "Its name is free: `cairn token create` makes another one.",
+  });
+}
+
+function over(name: string, at: Date): RuntimeError {
+  return new RuntimeError("RUNTIME_CONFLICT", `The token "${name}" ended at ${at.toISOString()}.`, {
+    hint: "Say when the new one is to end: `cairn token rotate NAME --expires 90d`.",
   });
 }
 

@@ -136,6 +136,17 @@ export interface Client extends ReadingCalls {
     options?: CallOptions & { expiresAt?: Date | undefined },
   ): Promise<{ readonly id: string; readonly token: string }>;
   listTokens(options?: CallOptions): Promise<readonly TokenRecord[]>;
+  /** By id or name; without `expiresAt` it ends when it did before. The former value ends. */
+  rotateToken(
+    idOrName: string,
+    options?: CallOptions & { expiresAt?: Date | undefined },
+  ): Promise<{
+    readonly id: string;
+    readonly name: string;
+    readonly scopes: readonly string[];
+    readonly expires_at: string | null;
+    readonly token: string;
+  }>;
   /** By id or name. */
   revokeToken(idOrName: string, options?: CallOptions): Promise<{ readonly id: string; readonly name: string }>;
 }
@@ -298,6 +309,15 @@ function adminCalls(connection: Connection) {
       const { tokens } = await call<{ tokens: readonly TokenRecord[] }>(connection, "/api/admin/tokens", given);
       return tokens;
     },
+    rotateToken: (
+      idOrName: string,
+      { expiresAt, ...given }: CallOptions & { expiresAt?: Date | undefined } = {},
+    ): ReturnType<Client["rotateToken"]> =>
+      call(connection, `/api/admin/tokens/${encodeURIComponent(idOrName)}/rotate`, {
+        method: "POST",
+        json: expiresAt ? { expires_at: expiresAt.toISOString() } : {},
+        ...given,
+      }),
     revokeToken: (idOrName: string, given?: CallOptions) =>
       call<{ id: string; name: string }>(connection, `/api/admin/tokens/${encodeURIComponent(idOrName)}`, {
         method: "DELETE",

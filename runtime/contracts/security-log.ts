@@ -8,6 +8,7 @@ export type SecurityEventName =
   /** The lockout of an address begins. */
   | "token.lockout"
   | "token.created"
+  | "token.rotated"
   | "token.revoked"
   /** 403: the token lacks the scope, or the request came from another web page or under another name. */
   | "access.refused"

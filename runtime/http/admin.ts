@@ -48,6 +48,21 @@ const newTokenSchema = z.strictObject({
     .describe("When it stops working; default: never. A token that expires makes none that outlives it."),
 });
 
+const rotateTokenSchema = z.strictObject({
+  expires_at: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe("When it stops working; default: as before. A token that expires makes none that outlives it."),
+});
+
+const rotatedTokenSchema = z.object({
+  id: z.string().describe("As before, so that its users keep their sessions."),
+  name: z.string(),
+  scopes: z.array(z.enum(SCOPES)),
+  expires_at: z.string().nullable().describe("Null: it does not expire."),
+  token: z.string(),
+});
+
 const restoredSchema = z.object({
   counts: z.record(z.string(), z.number()),
   tokens: z.object({
@@ -149,14 +164,37 @@ function registerTokens(server: Server, { app, clock }: RouteDeps): void {
       const scopes = [...new Set(request.body.scopes)];
       const { name, expires_at: expires } = request.body;
       request.auditDetails = { name, scopes, ...(expires === undefined ? {} : { expires_at: expires }) };
-      const expiresAt = expires === undefined ? undefined : new Date(expires);
-      refuseEscalation(callerOf(request), scopes, expiresAt);
-      if (expiresAt !== undefined && expiresAt <= clock.now()) {
-        throw new RuntimeError("RUNTIME_INVALID_REQUEST", `expires_at is not in the future: ${expires}.`);
-      }
+      refuseEscalation(callerOf(request), scopes, expires === undefined ? undefined : new Date(expires));
+      const expiresAt = futureOf(expires, clock.now());
       const created = await app.tokens.create(name, scopes, expiresAt);
       request.auditDetails = { ...request.auditDetails, id: created.id };
       return ok(created);
+    },
+  );
+
+  server.post(
+    "/api/admin/tokens/:id/rotate",
+    {
+      config: { access: "admin", audit: "token.rotated" },
+      schema: {
+        tags: ["admin"],
+        summary: "Another value for a token, by its id or its name; it is shown this once, and the former one ends",
+        params: z.object({ id: z.string().max(100) }),
+        body: rotateTokenSchema.nullish(),
+        response: { 200: success(rotatedTokenSchema), 404: errorSchema, 409: errorSchema },
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      request.auditDetails = { id };
+      const expiresAt = futureOf(request.body?.expires_at, clock.now());
+      const rotated = await app.tokens.rotate(id, {
+        expiresAt,
+        permit: (scopes, end) => refuseEscalation(callerOf(request), scopes, end),
+      });
+      const { name, scopes, expires_at } = rotated;
+      request.auditDetails = { id: rotated.id, name, ...(expires_at === null ? {} : { expires_at }) };
+      return ok({ ...rotated, scopes: [...scopes] });
     },
   );
 
@@ -306,6 +344,13 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
       return ok(report);
     },
   );
+}
+
+/** RUNTIME_INVALID_REQUEST for a time that is over. */
+function futureOf(expires: string | undefined, now: Date): Date | undefined {
+  const at = expires === undefined ? undefined : new Date(expires);
+  if (at === undefined || at > now) return at;
+  throw new RuntimeError("RUNTIME_INVALID_REQUEST", `expires_at is not in the future: ${expires}.`);
 }
 
 /** A token makes no token that may do more than itself, or for longer. */

@@ -263,6 +263,12 @@ export function createFakeApplication(): FakeApplication {
           last_used_at: null,
         },
       ],
+      async rotate(id, { expiresAt, permit } = {}) {
+        if (id !== "1" && id !== "hook") throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such token.");
+        permit?.(["capture"], expiresAt);
+        const expires_at = expiresAt?.toISOString() ?? null;
+        return { id: "1", name: "hook", scopes: ["capture"], expires_at, token: "cairn_value" };
+      },
       async revoke(id) {
         if (id !== "1" && id !== "hook") throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such token.");
         return { id: "1", name: "hook" };

@@ -145,6 +145,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "POST /api/admin/memory/forget") ok(response, await forgotten(request));
   else if (route === "GET /api/admin/tokens") ok(response, { tokens });
   else if (route === "POST /api/admin/tokens") await createToken(request, response);
+  else if (/^POST \/api\/admin\/tokens\/[^/]+\/rotate$/.test(route)) await rotateToken(pathname, request, response);
   else if (route === "POST /api/memory/tool/memory_search") await search(request, response);
   else if (route === "POST /api/memory/tool/memory_browse") ok(response, await browse(request));
   else if (route === "POST /api/memory/tool/memory_stats") ok(response, stats());
@@ -367,6 +368,18 @@ async function createToken(request: IncomingMessage, response: ServerResponse): 
   const created_at = "2030-01-31T00:00:00Z";
   tokens.push({ id: "id-1", name, scopes, created_at, revoked_at: null, expires_at, last_used_at: null });
   ok(response, { id: "id-1", token: "cairn_secret" });
+}
+
+async function rotateToken(pathname: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const called = decodeURIComponent(pathname.split("/").at(-2) ?? "");
+  const found = tokens.find(({ id, name }) => id === called || name === called);
+  if (found === undefined) {
+    refuse(response, 404, "RUNTIME_NOT_FOUND", "There is no token with this id or name.");
+    return;
+  }
+  Object.assign(found, await json(request));
+  const { id, name, scopes, expires_at } = found;
+  ok(response, { id, name, scopes, expires_at, token: "cairn_rotated" });
 }
 
 /** One hit, which tells the arguments; an answer where one is asked for, but not of `no model`. */

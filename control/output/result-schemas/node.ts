@@ -171,17 +171,34 @@ export const NODE_SCHEMAS = {
       )
       .describe("What it may do with the configuration as it is now; empty where that cannot be read"),
   }),
-  "token-rotate": z.strictObject({
-    token: z.string().nullable().describe("Null without --show"),
-    file: z.string().describe("The file that has it"),
-    node: z
-      .strictObject({ pid: count, url: z.string() })
-      .nullable()
-      .describe("The node of this machine that was started anew with it; null where none ran"),
-    holders: z
-      .array(z.strictObject({ kind: z.enum(["stack", "capture"]), name: z.string(), command: z.string() }))
-      .describe("What has the former token still, and the command that gives it another one"),
-  }),
+  "token-rotate": z.union([
+    z
+      .strictObject({
+        token: z.string().nullable().describe("Null without --show"),
+        file: z.string().describe("The file that has it"),
+        node: z
+          .strictObject({ pid: count, url: z.string() })
+          .nullable()
+          .describe("The node of this machine that was started anew with it; null where none ran"),
+        holders: z
+          .array(z.strictObject({ kind: z.enum(["stack", "capture"]), name: z.string(), command: z.string() }))
+          .describe("What has the former token still, and the command that gives it another one"),
+      })
+      .describe("The owner's"),
+    z
+      .strictObject({
+        id: z.string(),
+        name: z.string(),
+        scopes: z.array(z.string()),
+        expires_at: time.nullable().describe("Null: it does not expire"),
+        token: z.string().describe("Shown only once"),
+        capture: z
+          .boolean()
+          .nullable()
+          .describe("Whether the capture hook of this home has it now; null where that has another one"),
+      })
+      .describe("One that was named"),
+  ]),
   "token-revoke": z.strictObject({ id: z.string(), name: z.string(), revoked: z.literal(true) }),
   "service-install": service,
   "service-uninstall": service,

@@ -34,6 +34,37 @@ it("gives a token an expiry, lists it with that, and revokes it by name", async 
   expect((await cli.run(["token", "revoke", "laptop"])).stdout).toBe("The token laptop (id-1) is revoked.\n");
 });
 
+it("gives a named token another value, with another end where that is asked for", async () => {
+  const cli = await createCli();
+  await cli.node();
+  await cli.run(["token", "create", "laptop", "--scope", "capture"]);
+  expect(await cli.run(["token", "rotate", "laptop"])).toMatchObject({
+    code: 0,
+    stdout: "cairn_rotated\n",
+    stderr: expect.stringContaining("The token laptop has another value; the former one is refused within seconds."),
+  });
+  const { stdout } = await cli.run(["token", "rotate", "id-1", "--expires", "2199-01-31", "--json"]);
+  expect(JSON.parse(stdout)).toEqual({
+    id: "id-1",
+    name: "laptop",
+    scopes: ["capture"],
+    expires_at: "2199-01-31T00:00:00.000Z",
+    token: "cairn_rotated",
+    capture: null,
+  });
+  expect(await cli.run(["token", "rotate", "nobody"])).toMatchObject({ code: 1, stdout: "" });
+  expect(await cli.run(["token", "rotate", "laptop", "--expires", "soon"])).toMatchObject({ code: 2, stdout: "" });
+  expect(await cli.run(["token", "rotate", "--expires", "90d"])).toMatchObject({ code: 2, stdout: "" });
+});
+
+it("hands the other value of its token to the capture hook of this machine", async () => {
+  const cli = await createCli();
+  await cli.node();
+  await cli.run(["capture", "install", "claude-code"]);
+  expect((await cli.run(["token", "rotate", "id-1"])).stderr).toContain("Capture on this machine has the new one.");
+  expect(await readFile(join(cli.home, "capture", "token"), "utf8")).toContain("cairn_rotated");
+});
+
 const FROM_FILE = { env: { SERVICE_API_TOKEN: "" } };
 
 it("gives the owner another token, restarts the node with it, and leaves the rest of .env as it is", async () => {

@@ -202,6 +202,52 @@ describeDatabase("tokens", (open) => {
     expect(await tokens.authenticate(token)).not.toBeNull();
   });
 
+  test("a rotated token keeps id, scopes and expiry; its former value ends at once here, within seconds elsewhere", async () => {
+    const here = await node();
+    const there = await node();
+    const name = uniqueName();
+    const expiresAt = new Date(Date.now() + 3_600_000);
+    const { id, token: former } = await here.tokens.create(name, ["agent", "memory"], expiresAt);
+    expect(await there.tokens.authenticate(former)).not.toBeNull();
+    const rotated = await here.tokens.rotate(name);
+    const kept = { id, name, scopes: ["memory", "agent"], expires_at: expiresAt.toISOString() };
+    expect(rotated).toEqual({ ...kept, token: expect.stringMatching(/^cairn_[\w-]{43}$/) });
+    expect(await here.tokens.authenticate(former)).toBeNull();
+    expect(await here.tokens.authenticate(rotated.token)).toMatchObject({ id, name, expiresAt });
+    there.advance(3_001);
+    expect(await there.tokens.authenticate(former)).toBeNull();
+    expect(await there.tokens.authenticate(rotated.token)).toMatchObject({ id });
+    const { rows } = await here.database.query("select * from api_tokens where id = $1", [id]);
+    expect(JSON.stringify(rows)).not.toContain(rotated.token.slice("cairn_".length));
+  });
+
+  test("one of two rotations at once is the last, and its value alone is valid", async () => {
+    const { tokens } = await node();
+    const { id } = await tokens.create(uniqueName(), ["agent"]);
+    const both = await Promise.all([tokens.rotate(id), tokens.rotate(id)]);
+    const accepted = await Promise.all(both.map(({ token }) => tokens.authenticate(token)));
+    expect(accepted.filter((one) => one !== null)).toHaveLength(1);
+  });
+
+  test("what ended is not rotated, unless it gets another end; and nothing that the caller may not have", async () => {
+    const { tokens, advance } = await node();
+    const name = uniqueName();
+    const { id, token } = await tokens.create(name, ["agent"], new Date(Date.now() + 30_000));
+    const permit = (): never => {
+      throw new Error("not this one");
+    };
+    await expect(tokens.rotate(id, { permit })).rejects.toThrow("not this one");
+    expect(await tokens.authenticate(token)).not.toBeNull();
+    advance(31_000);
+    await expect(tokens.rotate(id)).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    const later = new Date(Date.now() + 3_600_000);
+    const rotated = await tokens.rotate(id, { expiresAt: later });
+    expect(await tokens.authenticate(rotated.token)).toMatchObject({ id, expiresAt: later });
+    await tokens.revoke(id);
+    await expect(tokens.rotate(id)).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    await expect(tokens.rotate(name)).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
+  });
+
   test("an expired token is refused with a code of its own, also without the store, and listed with its end", async () => {
     const { tokens, advance, setDown } = await node();
     const expiresAt = new Date(Date.now() + 30_000);

@@ -266,6 +266,9 @@ describe("administering a node", () => {
     const { client } = await connected();
     expect(await client.createToken("hook", ["capture"])).toEqual({ id: "id-of-hook", token: "cairn_value" });
     expect((await client.listTokens()).map(({ name }) => name)).toEqual(["hook"]);
+    const expiresAt = new Date("2199-01-31T00:00:00Z");
+    expect(await client.rotateToken("hook")).toMatchObject({ id: "1", expires_at: null, token: "cairn_value" });
+    expect(await client.rotateToken("1", { expiresAt })).toMatchObject({ expires_at: "2199-01-31T00:00:00.000Z" });
     await client.revokeToken("1");
     await expect(client.revokeToken("2")).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
   });

@@ -184,6 +184,24 @@ describe("administration", () => {
     expect(await create("Bearer short", undefined)).toBe(403);
   });
 
+  test("a token is rotated by who could have made it, and gets an expiry in the future", async () => {
+    const { app, server } = startServer();
+    const rotate = async (id: string, payload: object, authorization = OWNER.authorization) =>
+      server.inject({ method: "POST", url: `/api/admin/tokens/${id}/rotate`, headers: { authorization }, payload });
+    expect((await rotate("hook", {})).json()).toEqual({
+      ok: true,
+      result: { id: "1", name: "hook", scopes: ["capture"], expires_at: null, token: "cairn_value" },
+    });
+    const expires_at = "2199-01-31T00:00:00.000Z";
+    expect((await rotate("1", { expires_at })).json().result.expires_at).toBe(expires_at);
+    expect((await rotate("2", {})).statusCode).toBe(404);
+    expect((await rotate("1", { expires_at: "2020-01-01T00:00:00Z" })).statusCode).toBe(400);
+    app.authenticate = async () => principal("other", ["admin", "memory"]);
+    expect((await rotate("1", {}, "Bearer other")).statusCode).toBe(403);
+    app.authenticate = async () => principal("other", ["admin", "capture"]);
+    expect((await rotate("1", {}, "Bearer other")).statusCode).toBe(200);
+  });
+
   test.each([
     { name: "x", scopes: ["everything"] },
     { name: "x", scopes: [] },
@@ -351,6 +369,7 @@ describe("/openapi.json", () => {
       "/api/admin/resume",
       "/api/admin/tokens",
       "/api/admin/tokens/{id}",
+      "/api/admin/tokens/{id}/rotate",
       "/api/agents/{name}/commands",
       "/api/agents/{name}/messages",
       "/api/agents/{name}/turns/{turn_id}",
