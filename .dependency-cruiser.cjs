@@ -3,6 +3,11 @@
  * types count. Each room lists what it may reach; everything else of ours is forbidden to it.
  */
 
+/** Packages that the build puts into `dist`. */
+const BUNDLED = Object.values(require("./scripts/lib/bundled.js").BUNDLED)
+  .flat()
+  .map((name) => `^node_modules/${name}/`);
+
 /** What is said of plugins without loading them; imports nothing but types and other manifests. */
 const MANIFESTS = "^runtime/plugins/[a-z/-]*manifests?[.]ts$";
 
@@ -69,10 +74,10 @@ module.exports = {
     },
     {
       name: "no-dev-packages",
-      comment: "What an installation runs must be a dependency",
+      comment: "What an installation runs must be a dependency, or be bundled by the build (scripts/lib/bundled.js)",
       severity: "error",
       from: { path: "^(runtime|control|infra)/" },
-      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["npm", "type-only"] },
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["npm", "type-only"], pathNot: BUNDLED },
     },
     {
       name: "no-unknown-packages",

@@ -1,6 +1,6 @@
 /**
  * Links this installation into the rendered project's node_modules, so that `pulumi up` by hand runs this program with the one
- * copy of the SDK that it was made with. Packages that were installed there by hand are kept.
+ * copy of each SDK that it was made with. Packages that were installed there by hand are kept.
  */
 
 import { randomUUID } from "node:crypto";
@@ -9,10 +9,24 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { packageDirectory } from "./templates.ts";
 
+/** What the program runs on. An installed package has copies of its own instead: there the project's `npm install` brings them. */
+const SDK = ["@pulumi/command", "@pulumi/docker", "@pulumi/kubernetes", "@pulumi/pulumi"];
+
 export async function linkPackages(project: string): Promise<void> {
-  const sdk = dirname(createRequire(import.meta.url).resolve("@pulumi/pulumi/package.json"));
-  await link(join(project, "node_modules", "cairn"), packageDirectory());
-  await link(join(project, "node_modules", "@pulumi", "pulumi"), sdk);
+  const modules = join(project, "node_modules");
+  await link(join(modules, "cairn"), packageDirectory());
+  for (const name of SDK) {
+    const target = installedHere(name);
+    if (target !== null) await link(join(modules, name), target);
+  }
+}
+
+function installedHere(name: string): string | null {
+  try {
+    return dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
+  } catch {
+    return null;
+  }
 }
 
 async function link(path: string, target: string): Promise<void> {

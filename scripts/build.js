@@ -10,6 +10,7 @@ import { copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { isBuilt, SOURCES, STAMP, sourceFiles, sourceHash } from "./lib/build-stamp.js";
+import { bundlePackages } from "./lib/bundle-packages.ts";
 import { writeImagePackages } from "./lib/image-packages.ts";
 import { withLock } from "./lib/lock.js";
 import { CACHE, ROOT } from "./lib/paths.js";
@@ -22,7 +23,7 @@ try {
   process.exitCode = 1;
 }
 
-function build() {
+async function build() {
   if (isBuilt()) return;
   const hash = sourceHash();
   const fresh = join(CACHE, `dist-${process.pid}`);
@@ -32,6 +33,7 @@ function build() {
   try {
     compile(fresh);
     copyAssets(fresh);
+    await bundlePackages(fresh, ROOT);
     writeImagePackages({ compiled: join(fresh, "runtime"), root: ROOT, target: join(fresh, "image") });
     run([join(ROOT, "scripts", "manifest.js"), fresh, manifest]);
     moveAside(join(ROOT, "dist"), old);

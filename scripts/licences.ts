@@ -6,6 +6,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import satisfies from "spdx-satisfies";
+import { BUNDLED } from "./lib/bundled.js";
+import { type Lockfile, packagesReachedBy } from "./lib/image-packages.ts";
 import { ROOT } from "./lib/paths.js";
 
 /** docs/decisions/002-licences-of-dependencies.md says why each is here. */
@@ -27,18 +29,17 @@ const ALLOWED = [
 /** Packages whose licence a person has read, because the lockfile's words for it are no expression of the list. */
 const REVIEWED: ReadonlySet<string> = new Set(["@logdna/tail-file", "spdx-exceptions"]);
 
-interface LockedPackage {
-  readonly version?: string;
-  readonly license?: string;
-  readonly dev?: boolean;
-}
+type Packages = Lockfile["packages"];
 
 const [lockfile = join(ROOT, "package-lock.json")] = process.argv.slice(2);
 process.exitCode = report(JSON.parse(readFileSync(lockfile, "utf8")).packages);
 
-function report(packages: Readonly<Record<string, LockedPackage>>): number {
-  // Packages that only the tests and the build need are not distributed.
-  const shipped = Object.entries(packages).filter(([path, entry]) => path !== "" && entry.dev !== true);
+function report(packages: Packages): number {
+  // Packages that only the tests and the build need are not distributed, but for those that the build puts into `dist`.
+  const bundled = packagesReachedBy(packages, Object.values(BUNDLED).flat());
+  const shipped = Object.entries(packages).filter(
+    ([path, entry]) => path !== "" && (entry.dev !== true || bundled.has(path)),
+  );
   const refused = shipped.filter(
     ([path, entry]) => !REVIEWED.has(path.split("node_modules/").at(-1) ?? path) && !isAllowed(entry.license),
   );

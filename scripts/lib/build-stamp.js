@@ -20,6 +20,8 @@ const SETTINGS = [
   "tsconfig.json",
   "tsconfig.build.json",
   "scripts/build.js",
+  "scripts/lib/bundle-packages.ts",
+  "scripts/lib/bundled.js",
   "scripts/lib/image-packages.ts",
   "scripts/manifest.js",
 ];

@@ -15,6 +15,9 @@ export interface Manifest {
 /** An entry of `packages` in a lockfile of version 3. */
 export interface LockedPackage {
   readonly version?: string;
+  /** What its package.json says: an SPDX expression, or words. */
+  readonly license?: string;
+  readonly dev?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
@@ -68,7 +71,7 @@ export function packagesImportedBy(javascript: string): readonly string[] {
 }
 
 /** `@scope/name` of `@scope/name/sub`; undefined for files of our own and for what Node brings. */
-function packageOf(specifier: string): string | undefined {
+export function packageOf(specifier: string): string | undefined {
   if (/^[./]|^[a-z]+:/i.test(specifier)) return undefined;
   const [first = "", second = ""] = specifier.split("/");
   if (builtinModules.includes(first)) return undefined;
@@ -98,6 +101,12 @@ export function reducePackages(manifest: Manifest, lockfile: Lockfile, names: re
       packages: { "": root, ...Object.fromEntries(kept) },
     } as Lockfile,
   };
+}
+
+/** Paths in the lockfile of these packages and of all that they need; of a package that is not in it, none. */
+export function packagesReachedBy(packages: Lockfile["packages"], names: readonly string[]): ReadonlySet<string> {
+  const there = names.filter((name) => Object.hasOwn(packages, `node_modules/${name}`));
+  return reach(packages, { dependencies: Object.fromEntries(there.map((name) => [name, "*"])) }, true);
 }
 
 /** Paths in the lockfile that are reached from the root, with or without what is optional. */

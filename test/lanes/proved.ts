@@ -2,6 +2,8 @@
 export const PROVED: Readonly<Record<string, string>> = {
   "test/bin/older-nodes.nightly.test.ts":
     "With a real Node 18, 20 or 22 a source tree works, and an installation says how to get a newer one.",
+  "test/bin/package.nightly.test.ts":
+    "Installed by npm, the package takes less than 200 MB, remembers, and plans a deployment on Docker.",
   "test/control/deploy/build.docker.test.ts": "`cairn build` makes an image that runs locked down and holds no secret.",
   "test/control/deploy/crash.engine.test.ts":
     "A command that is killed or doubled is finished once, by the same command.",
@@ -51,6 +53,7 @@ export const PROVED: Readonly<Record<string, string>> = {
     "A second operator, a second directory with the stack's name and a port in use are refused, the stack untouched.",
   "test/e2e/docker-roll-kills.nightly.test.ts":
     "`kill -9` at each kind of event of `up --roll` and `node remove` on Docker: the same command finishes, no row is lost, nothing is left over.",
+  "test/infra/by-hand.engine.test.ts": "`pulumi` by hand runs the built program with the project's own SDK.",
   "test/infra/by-hand.nightly.test.ts": "`pulumi` by hand in the rendered project does what `cairn infra` does.",
   "test/infra/postgres/start.docker.test.ts":
     "PostgreSQL starts locked down, after any kill, and with data of earlier versions.",

@@ -19,6 +19,15 @@ it("leaves out packages that only development needs", () => {
   expect(checkLicences({ "node_modules/a": { version: "1.0.0", license: "GPL-3.0-only", dev: true } }).status).toBe(0);
 });
 
+it("looks at packages that the build bundles, and at what those bring along", () => {
+  const bundled = { version: "1.0.0", license: "MIT", dev: true, dependencies: { a: "*" } };
+  const { status, stderr } = checkLicences({
+    "node_modules/openai": bundled,
+    "node_modules/a": { version: "1.0.0", license: "GPL-3.0-only", dev: true },
+  });
+  expect({ status, stderr }).toMatchObject({ status: 1, stderr: expect.stringContaining("node_modules/a@1.0.0") });
+});
+
 function packagesUnder(licences: readonly (string | undefined)[]) {
   return Object.fromEntries(licences.map((license, at) => [`node_modules/p${at}`, { version: "1.0.0", license }]));
 }

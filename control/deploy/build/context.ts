@@ -23,7 +23,8 @@ export interface ContextInput {
 export const FIXED_TIME_S = Date.UTC(2000, 0, 1) / 1000;
 
 /** Source maps and types are for people who read the program, not for Node. */
-const COMPILED = /\.(?:js|json|sql|wasm)$/;
+/** With the licences of what was bundled. */
+const COMPILED = /\.(?:js|json|sql|wasm)$|^NOTICE$/;
 
 const STEPS = ["strip-packages.js", "install-plugins.js"];
 
