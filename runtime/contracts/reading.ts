@@ -21,6 +21,8 @@ export interface SessionRecord {
   readonly user: string;
   /** What it is about: its title, else the first words of a user; null where there are none. */
   readonly title: string | null;
+  /** What `/model` has given it, as `provider:name`; null: the agent's own. A node of an earlier version does not tell. */
+  readonly model?: string | null;
   readonly opened_by: "turn" | "capture" | "append" | "import";
   readonly conversations: number;
   readonly messages: number;

@@ -22,6 +22,7 @@ const rowSession = {
 const sessionSchema = z.object({
   ...rowSession,
   title: z.string().nullable().describe("Its title, else the first words of a user."),
+  model: z.string().nullish().describe("Given with /model, as provider:name; null: the agent's own."),
   conversations: z.number(),
   messages: z.number(),
   created_at: z.string(),

@@ -38,6 +38,7 @@ import { providersAvailable } from "./providers/available.ts";
 import { providersKeys } from "./providers/keys.ts";
 import { providersModels } from "./providers/models.ts";
 import { providersReachable } from "./providers/reachable.ts";
+import { providersSessions } from "./providers/sessions.ts";
 import { queuesBacklog } from "./queues/backlog.ts";
 import { queuesFailed } from "./queues/failed.ts";
 import { secretsFile } from "./secrets/file.ts";
@@ -123,6 +124,7 @@ export const CHECKS: readonly Check[] = [
   providersKeys,
   providersReachable,
   providersModels,
+  providersSessions,
   providersAvailable,
   channelsTokens,
   channelsConnected,

@@ -3,7 +3,7 @@
  * the one that answers at the configured address.
  */
 
-import type { Client } from "../../../runtime/client/index.ts";
+import type { Client, SessionRecord } from "../../../runtime/client/index.ts";
 import { isLoopback } from "../../../runtime/config/listen.ts";
 import { type Environment, isSecretReference, type SecretReader } from "../../../runtime/config/references.ts";
 import { API_TOKEN_VARIABLE } from "../../../runtime/config/secrets-file.ts";
@@ -26,6 +26,9 @@ import {
   type StackNode,
   unanswered,
 } from "./stack.ts";
+
+/** Sessions that are looked at: as many as a node gives at once. */
+const SESSIONS = 1_000;
 
 export interface NodeSnapshot extends Answer {
   /**
@@ -168,6 +171,11 @@ async function localEndpoint(configuration: ConfigurationSnapshot): Promise<Endp
 /** Unavailable without a node that answers. */
 export async function readStats(node: NodeSnapshot, { signal }: ProbeLimits): Promise<MemoryStats> {
   return callNode(node, signal, (client) => client.memoryTool<MemoryStats>("memory_stats", {}, { signal }));
+}
+
+/** The newest ones of agents. */
+export async function readSessions(node: NodeSnapshot, { signal }: ProbeLimits): Promise<readonly SessionRecord[]> {
+  return callNode(node, signal, (client) => client.sessions({ of: "session", limit: SESSIONS }, { signal }));
 }
 
 export async function readLastMessage(node: NodeSnapshot, { signal }: ProbeLimits): Promise<Date | null> {

@@ -3,7 +3,7 @@
  * needs it, and nothing is changed. What is not there is Unavailable, so that a check need not care why.
  */
 
-import type { Health } from "../../../runtime/client/index.ts";
+import type { Health, SessionRecord } from "../../../runtime/client/index.ts";
 import type { Config } from "../../../runtime/config/index.ts";
 import type { Redactor } from "../../../runtime/config/redact.ts";
 import type { Environment } from "../../../runtime/config/references.ts";
@@ -14,7 +14,15 @@ import { readThroughNodes } from "./database-through-nodes.ts";
 import type { DeploymentProbe } from "./deployment-probe.ts";
 import type { Machine } from "./machine.ts";
 import { askModelServers, type ModelServer } from "./model-servers.ts";
-import { type MemoryStats, type NodeSnapshot, readLastMessage, readNode, readStats, readTarget } from "./node.ts";
+import {
+  type MemoryStats,
+  type NodeSnapshot,
+  readLastMessage,
+  readNode,
+  readSessions,
+  readStats,
+  readTarget,
+} from "./node.ts";
 import type { DeploymentPaths } from "./paths.ts";
 import { createContextRedactor } from "./redactor.ts";
 import { environmentOf, readSecrets, type SecretsSnapshot } from "./secrets-file.ts";
@@ -53,6 +61,8 @@ export interface ProbeContext extends Omit<ProbeContextInput, "signal"> {
   stats(): Promise<MemoryStats>;
   /** Time of the newest message; null when there is none. */
   lastMessage(): Promise<Date | null>;
+  /** Those of agents that were written to last, at most a thousand. */
+  sessions(): Promise<readonly SessionRecord[]>;
   database(): Promise<DatabaseSnapshot>;
   /** Every provider, asked for its models. */
   modelServers(): Promise<readonly ModelServer[]>;
@@ -77,6 +87,7 @@ export function createProbeContext({ signal, ...input }: ProbeContextInput): Pro
     readNode(paths, await configuration(), await environment(), { probeMs, signal: until(), ended: signal }),
   );
   const stats = once(async () => readStats(await node(), { probeMs, signal: until() }));
+  const sessions = once(async () => readSessions(await node(), { probeMs, signal: until() }));
   const lastMessage = once(async () => readLastMessage(await node(), { probeMs, signal: until() }));
 
   const context: ProbeContext = {
@@ -87,6 +98,7 @@ export function createProbeContext({ signal, ...input }: ProbeContextInput): Pro
     target,
     node,
     stats,
+    sessions,
     lastMessage,
     async config() {
       const snapshot = await configuration();

@@ -35,6 +35,7 @@ const sessions = z.strictObject({
       z.looseObject({
         ...rowSession,
         title: z.string().nullable().describe("Its title, else the first words of a user"),
+        model: z.string().nullish().describe("Given with /model, as provider:name; null: the agent's own"),
         conversations: count,
         messages: count,
         created_at: time,

@@ -50,7 +50,7 @@ export async function listSessions(
          select m.content from messages m
          where m.conversation_id = c.id and m.role = 'user' and m.content <> '' order by m.seq limit 1
        )), ${FIRST_WORDS}) as title,
-       listed.created_at,
+       c.settings->>'model' as model, listed.created_at,
        coalesce((
          select max(last.created_at) from unnest(listed.ids) as one (id) cross join lateral (
            select m.created_at from messages m where m.conversation_id = one.id order by m.seq desc limit 1) as last

@@ -108,6 +108,7 @@ describe("a provider", () => {
       variables: { KEY: "k" },
       seen: {
         health: async () => health,
+        sessions: async () => [],
         node: async () => ({
           state: "running",
           target: null,

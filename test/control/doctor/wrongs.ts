@@ -111,6 +111,28 @@ function modelServer(id: string, model: string, models: readonly string[]): Pick
   };
 }
 
+/** Of main, each with what `/model` has given it; the first is called desk. */
+function sessions(...models: readonly (string | null)[]): Pick<ProbeContext, "sessions"> {
+  return {
+    sessions: async () =>
+      models.map((model, at) => ({
+        session_key: `key-${at}`,
+        conversation_id: `c${at}`,
+        name: at === 0 ? "desk" : null,
+        agent: "main",
+        channel: "agent",
+        user: "",
+        title: null,
+        model,
+        opened_by: "turn",
+        conversations: 1,
+        messages: 1,
+        created_at: "2030-01-31T00:00:00.000Z",
+        last_at: "2030-01-31T00:00:00.000Z",
+      })),
+  };
+}
+
 export const WRONGS: readonly Wrong[] = [
   {
     id: "system.node",
@@ -828,6 +850,25 @@ export const WRONGS: readonly Wrong[] = [
     fix: /ollama pull llama99/,
     yaml: "version: 1\nagents: { main: {} }\nproviders: { ollama: { model: llama99 } }\n",
     seen: modelServer("ollama", "llama99", ["llama3:latest"]),
+  },
+  {
+    id: "providers.sessions",
+    when: "one was given a model that the server lacks",
+    status: "warn",
+    says: /^main's session desk was given ollama:gone:7b with \/model, and ollama does not have it\.$/,
+    fix: /\/model default.*cairn chat --agent main --session desk/,
+    yaml: "version: 1\nagents: { main: {} }\nproviders: { ollama: { model: llama3 } }\n",
+    seen: {
+      ...modelServer("ollama", "llama3", ["llama3:latest"]),
+      ...sessions("ollama:gone:7b", "ollama:llama3", null),
+    },
+  },
+  {
+    id: "providers.sessions",
+    when: "some were given one of a provider that has gone",
+    status: "warn",
+    says: /was given gone:gpt-9 with \/model, and there is no provider gone; so 1 more\.$/,
+    seen: { ...modelServer("offline", "", []), ...sessions("gone:gpt-9", "gone:gpt-9") },
   },
   {
     id: "providers.available",

@@ -44,6 +44,7 @@ describeEachDatabase("what an operator reads of the memory", (open) => {
     }
     const review = of("review", "token:1");
     await write(writer, review.key, [said("A review, please")], { ...review.batch, title: "Reviewing" });
+    await database.query(`update conversations set settings = '{"model": "ollama:small"}' where title = 'Reviewing'`);
     const test = of("self-test-ab12");
     await write(writer, test.key, [said("This is a self-test")], test.batch);
     await write(writer, "claude-code:s1", [said("a captured question")], {
@@ -61,6 +62,7 @@ describeEachDatabase("what an operator reads of the memory", (open) => {
       ["review", "token:1", "Reviewing", 1, 1],
       ["terminal", "", "How do bees sleep?", 2, 6],
     ]);
+    expect(sessions.map(({ model }) => model)).toEqual(["ollama:small", null]);
     expect(sessions[1]).toMatchObject({ created_at: expect.any(String), last_at: "2026-01-05T10:05:00.000Z" });
     expect(await reading.sessions({ of: "session", agent: "coder", limit: 50 })).toEqual([]);
     expect(await reading.sessions({ of: "session", limit: 1 })).toHaveLength(1);

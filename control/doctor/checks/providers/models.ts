@@ -73,8 +73,8 @@ function wantedModels({ agents, providers }: Config): readonly Wanted[] {
   );
 }
 
-/** Also by the short names that servers take: without `:latest`, without a date, and `...-latest`. */
-function hasModel(models: readonly string[], wanted: string): boolean {
+/** Whether a list of models has one, also by the short names that servers take: without `:latest`, without a date, and `...-latest`. */
+export function hasModel(models: readonly string[], wanted: string): boolean {
   const name = wanted.toLowerCase().replace(/:latest$/, "");
   if (name.endsWith("-latest")) return true;
   return models.some((model) => {
