@@ -60,6 +60,10 @@ describe("the installed package", { concurrent: false }, () => {
     );
   });
 
+  it("has the schemas that help texts name", async () => {
+    expect(await readdir(join(folder(), "docs", "schemas"))).toContain("infra-preview.schema.json");
+  });
+
   it("carries the licences of what it was made from", async () => {
     for (const [room, packages] of Object.entries(BUNDLED)) {
       const notice = await readFile(join(folder(), "dist", room, "packages", "NOTICE"), "utf8");

@@ -22,6 +22,9 @@ const NO_PASSPHRASE = { PULUMI_CONFIG_PASSPHRASE: undefined };
 /** Milliseconds between the second request to stop and the kill. */
 const KILL_AFTER_MS = 5_000;
 
+/** Characters of the reason why it could not be installed. */
+const LONGEST_REASON = 200;
+
 /** Commands of the engine that go on for minutes, and have to end well also when ours is killed. */
 const OPERATIONS = ["up", "preview", "destroy", "refresh"];
 
@@ -89,7 +92,7 @@ export async function findPulumi(
   if (command === null) {
     options.report(`Installing Pulumi into ${options.installRoot}`);
     await (parts.install ?? installPulumi)(options.installRoot).catch((error: unknown) => {
-      throw toolMissing("Pulumi is not on PATH and could not be installed.", error);
+      throw toolMissing(`Pulumi is not on PATH and could not be installed: ${lastWordsOf(error)}.`, error);
     });
   }
   const found = command ?? installed;
@@ -99,6 +102,13 @@ export async function findPulumi(
     throw toolMissing(`${found} is Pulumi ${version}; at least ${OLDEST_ENGINE} is needed.`);
   }
   return pulumiCli(found, version, options);
+}
+
+/** The installer's own output ends with what stopped it. */
+function lastWordsOf(error: unknown): string {
+  const lines = (error instanceof Error ? error.message : String(error)).split("\n").map((line) => line.trim());
+  const last = lines.findLast((line) => line !== "") ?? "no reason was given";
+  return last.slice(0, LONGEST_REASON).replace(/\.$/, "");
 }
 
 function toolMissing(message: string, cause?: unknown): InfraError {

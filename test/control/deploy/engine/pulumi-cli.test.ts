@@ -56,7 +56,7 @@ describe("the Pulumi command", () => {
   });
 
   it.each([
-    ["cannot be installed", "/nowhere", /could not be installed/],
+    ["cannot be installed", "/nowhere", /could not be installed: getaddrinfo ENOTFOUND get\.pulumi\.com\.$/],
     ["is too old", "old", /Pulumi 3\.100\.2; at least/],
     ["is something else", "other", /does not work as Pulumi/],
   ])("that %s is missing, with what helps", async (_words, which, message) => {
