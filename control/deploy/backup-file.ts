@@ -5,7 +5,7 @@ import { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 
-/** How the first line of every archive begins (runtime/app/archive/format.ts). */
+/** How the first line of every archive begins (runtime/files/memory-archive.ts). */
 const BEGINNING = '{"$archive":"cairn"';
 
 /** False for anything else, and for one that was cut off: it is read to its end. Keeps nothing of it in memory. */

@@ -1,4 +1,4 @@
-/** What an archive says of itself in its last line: rows and hash of each section (runtime/app/archive/format.ts). Two are compared by it. */
+/** What an archive says of itself in its last line: rows and hash of each section (runtime/files/memory-archive.ts). Two are compared by it. */
 
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";

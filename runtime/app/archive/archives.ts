@@ -1,15 +1,16 @@
 import { mkdir } from "node:fs/promises";
 import type { Database } from "../../contracts/database.ts";
 import type { Clock } from "../../contracts/ports.ts";
+import { UNPACKED, type UnpackedLimit } from "../../files/memory-archive.ts";
 import type { Archives } from "../api.ts";
 import type { AttachmentStore } from "../attachments/store.ts";
 import { schemaVersion } from "../migrate.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { backup } from "./backup.ts";
 import { exportJsonl, importJsonl } from "./jsonl.ts";
-import { restore, type UnpackedLimit, verifyArchive } from "./restore.ts";
+import { restore, verifyArchive } from "./restore.ts";
 
-/** Backup and restore, export and import, over either backend; `format.ts` describes the archive. */
+/** Backup and restore, export and import, over either backend; runtime/files/memory-archive.ts describes the archive. */
 
 export interface ArchivesDeps {
   readonly database: Database;
@@ -25,9 +26,6 @@ export interface ArchivesDeps {
   /** How large an archive may be once it is unpacked. */
   readonly unpacked?: UnpackedLimit;
 }
-
-/** Texts of a transcript have about a tenth of their size when packed; no real archive comes near this. */
-const UNPACKED: UnpackedLimit = { atLeast: 1024 ** 3, ratio: 250 };
 
 export function createArchives(deps: ArchivesDeps): Archives {
   const { database, writer, agents, attachments, staging, clock, version, unpacked = UNPACKED } = deps;

@@ -1,8 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
 import type { Queryable, Transaction } from "../../contracts/database.ts";
+import { invalid } from "../../files/memory-archive.ts";
 import { CHUNK, listAttachments, readChunks, writeChunk } from "../attachments/chunks.ts";
 import { SHA256 } from "../attachments/refs.ts";
-import { invalid } from "./format.ts";
 
 /** Attachments in an archive, each once, named by the SHA-256 of its bytes. */
 

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createGzip, type Gzip } from "node:zlib";
 import type { Database } from "../../contracts/database.ts";
 import type { Clock } from "../../contracts/ports.ts";
+import { ArchiveLines, FORMAT } from "../../files/memory-archive.ts";
 import { attachmentLines } from "./attachment-lines.ts";
-import { ArchiveLines, FORMAT } from "./format.ts";
 import { ATTACHMENTS } from "./sections.ts";
 import { type Snapshot, withSnapshot } from "./snapshot.ts";
 

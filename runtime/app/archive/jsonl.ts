@@ -4,11 +4,11 @@ import { MemoryError } from "../../contracts/errors.ts";
 import { sanitize } from "../../domain/cap.ts";
 import { dedupeKey } from "../../domain/dedupe.ts";
 import { tagIssues } from "../../domain/memory-tags.ts";
+import { isBadData, linesOf } from "../../files/memory-archive.ts";
 import type { ImportOptions } from "../api.ts";
 import { ORIGINS, type WriteEntry } from "../transcript/batch.ts";
 import { refuseTurnSession } from "../transcript/turn-sessions.ts";
 import { lockSession, type Writer } from "../transcript/writer.ts";
-import { isBadData, linesOf } from "./format.ts";
 
 /** Messages as JSON lines, one each, oldest first: to read elsewhere, and to take in through the writer. */
 

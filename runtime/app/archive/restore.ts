@@ -2,14 +2,20 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { createGunzip } from "node:zlib";
 import type { Database, Queryable, Transaction } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
+import {
+  type ArchiveHeader,
+  type ArchivePart,
+  invalid,
+  isBadData,
+  readPackedArchive,
+  type UnpackedLimit,
+} from "../../files/memory-archive.ts";
 import { type RestoreOptions, type RestoreReport, SCOPES } from "../api.ts";
 import { schemaVersion } from "../migrate.ts";
 import { isOwnerName } from "../tokens.ts";
 import { AttachmentRestore } from "./attachment-lines.ts";
-import { type ArchiveHeader, type ArchivePart, invalid, isBadData, linesOf, readArchive } from "./format.ts";
 import { ATTACHMENTS, columnsOf, type Section, sectionNamed } from "./sections.ts";
 import { createTables, dropUnusedModels, indexTables } from "./vector-tables.ts";
 
@@ -22,12 +28,6 @@ export interface RestoreDeps {
   readonly database: Database;
   readonly staging: string;
   readonly unpacked: UnpackedLimit;
-}
-
-/** An archive may unpack to `ratio` times its size, and each to `atLeast` bytes. */
-export interface UnpackedLimit {
-  readonly atLeast: number;
-  readonly ratio: number;
 }
 
 const TOKENS = "api_tokens";
@@ -62,8 +62,7 @@ export async function restore(
   try {
     const path = join(folder, "archive");
     await pipeline(archive, createWriteStream(path, { mode: 0o600 }));
-    const { size } = await stat(path);
-    const file = { path, largest: largestOf(size, unpacked) };
+    const file = { path, unpacked };
     await verify(file, (await schemaVersion(database)) ?? 0);
     const report = await database.transaction(
       async (tx) => {
@@ -102,18 +101,12 @@ async function assertEmpty(database: Queryable): Promise<void> {
 
 interface ArchiveFile {
   readonly path: string;
-  /** Bytes that it may have once it is unpacked. */
-  readonly largest: number;
+  readonly unpacked: UnpackedLimit;
 }
 
 /** An archive at a path that this version can restore, read to its end; MEMORY_ARCHIVE_INVALID for any other file. */
 export async function verifyArchive(path: string, unpacked: UnpackedLimit, schemaVersion: number): Promise<void> {
-  const { size } = await stat(path);
-  await verify({ path, largest: largestOf(size, unpacked) }, schemaVersion);
-}
-
-function largestOf(size: number, { atLeast, ratio }: UnpackedLimit): number {
-  return Math.max(atLeast, size * ratio);
+  await verify({ path, unpacked }, schemaVersion);
 }
 
 async function verify(file: ArchiveFile, schemaVersion: number): Promise<void> {
@@ -134,29 +127,13 @@ function assertReadable(header: ArchiveHeader, schemaVersion: number): void {
   );
 }
 
-async function* parts({ path, largest }: ArchiveFile): AsyncGenerator<ArchivePart> {
+async function* parts({ path, unpacked }: ArchiveFile): AsyncGenerator<ArchivePart> {
+  const { size } = await stat(path);
   const file = createReadStream(path);
-  const gunzip = createGunzip();
-  const piped = pipeline(file, gunzip);
-  piped.catch(() => {});
   try {
-    yield* readArchive(linesOf(bounded(gunzip, largest)));
-    await piped;
-  } catch (error) {
-    throw error instanceof MemoryError ? error : invalid("it is cut off or altered", error);
+    yield* readPackedArchive(file, size, unpacked);
   } finally {
-    gunzip.destroy();
     file.destroy();
-  }
-}
-
-/** No more than `largest` bytes of a stream: a small file can unpack to any size. */
-async function* bounded(bytes: AsyncIterable<Uint8Array>, largest: number): AsyncGenerator<Uint8Array> {
-  let read = 0;
-  for await (const chunk of bytes) {
-    read += chunk.length;
-    if (read > largest) throw invalid(`it unpacks to more than ${largest} bytes, which no archive of its size does`);
-    yield chunk;
   }
 }
 

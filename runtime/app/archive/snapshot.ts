@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { mkdtemp, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database, Queryable, Transaction } from "../../contracts/database.ts";
-import { linesOf } from "./format.ts";
+import { linesOf } from "../../files/memory-archive.ts";
 import { columnsOf, type Section, sectionsOf } from "./sections.ts";
 
 /**

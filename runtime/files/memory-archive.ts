@@ -1,11 +1,13 @@
-import { createHash, type Hash } from "node:crypto";
-import { MemoryError } from "../../contracts/errors.ts";
-import { codeOf } from "../../contracts/system-errors.ts";
-
 /**
- * The archive: gzipped JSON lines. A header, then sections of rows, each closed by its count and hash, then the manifest
+ * The archive of a memory: gzipped JSON lines. A header, then sections of rows, each closed by its count and hash, then the manifest
  * that lists them all. Structural lines begin with a member whose name begins with `$`; rows never do.
  */
+
+import { createHash, type Hash } from "node:crypto";
+import { pipeline } from "node:stream/promises";
+import { createGunzip } from "node:zlib";
+import { MemoryError } from "../contracts/errors.ts";
+import { codeOf } from "../contracts/system-errors.ts";
 
 export const FORMAT = 1;
 
@@ -112,6 +114,61 @@ export async function* readArchive(lines: AsyncIterable<string>): AsyncGenerator
     }
   }
   if (!complete) throw invalid("it ends before its manifest");
+}
+
+/** An archive may unpack to `ratio` times its size, and each to `atLeast` bytes. */
+export interface UnpackedLimit {
+  readonly atLeast: number;
+  readonly ratio: number;
+}
+
+/** Texts of a transcript have about a tenth of their size when packed; no real archive comes near this. */
+export const UNPACKED: UnpackedLimit = { atLeast: 1024 ** 3, ratio: 250 };
+
+/** As `readArchive`, of the packed bytes. `size`: how many these are. */
+export async function* readPackedArchive(
+  packed: AsyncIterable<Uint8Array>,
+  size: number,
+  { atLeast, ratio }: UnpackedLimit = UNPACKED,
+): AsyncGenerator<ArchivePart> {
+  const gunzip = createGunzip();
+  const piped = pipeline(packed, gunzip);
+  piped.catch(() => {});
+  try {
+    yield* readArchive(linesOf(bounded(gunzip, Math.max(atLeast, size * ratio))));
+    await piped;
+  } catch (error) {
+    throw error instanceof MemoryError ? error : invalid("it is cut off or altered", error);
+  } finally {
+    gunzip.destroy();
+  }
+}
+
+export interface ArchiveSummary {
+  readonly header: ArchiveHeader;
+  readonly sections: readonly SectionEnd[];
+}
+
+/** Reads the packed bytes to their end, with all counts and hashes. MEMORY_ARCHIVE_INVALID as of `readArchive`. */
+export async function verifyPackedArchive(packed: AsyncIterable<Uint8Array>, size: number): Promise<ArchiveSummary> {
+  let header: ArchiveHeader | undefined;
+  const sections: SectionEnd[] = [];
+  for await (const part of readPackedArchive(packed, size)) {
+    if (part.part === "header") header = part.header;
+    if (part.part === "end") sections.push(part.end);
+  }
+  if (header === undefined) throw invalid("it has no header");
+  return { header, sections };
+}
+
+/** No more than `largest` bytes of a stream: a small file can unpack to any size. */
+async function* bounded(bytes: AsyncIterable<Uint8Array>, largest: number): AsyncGenerator<Uint8Array> {
+  let read = 0;
+  for await (const chunk of bytes) {
+    read += chunk.length;
+    if (read > largest) throw invalid(`it unpacks to more than ${largest} bytes, which no archive of its size does`);
+    yield chunk;
+  }
 }
 
 /** A line is one row. A longer one is refused, because a small compressed file could fill the memory. */

@@ -1,12 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  ArchiveLines,
-  type ArchivePart,
-  FORMAT,
-  linesOf,
-  readArchive,
-} from "../../../../runtime/app/archive/format.ts";
+import { ArchiveLines, type ArchivePart, FORMAT, linesOf, readArchive } from "../../../runtime/files/memory-archive.ts";
 
 async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const list: Item[] = [];
