@@ -8,7 +8,10 @@ const GROUPS: readonly { readonly title: string; readonly names: readonly string
   { title: "START HERE", names: ["init", "start", "chat", "status", "doctor", "stop"] },
   { title: "AGENTS AND MODELS", names: ["agent", "provider", "model", "login", "skills", "plugins", "usage"] },
   { title: "MEMORY", names: ["memory", "capture", "mcp"] },
-  { title: "THE NODE", names: ["config", "restart", "logs", "test", "service", "token", "update"] },
+  {
+    title: "THE NODE",
+    names: ["config", "restart", "logs", "test", "service", "token", "backup", "restore", "update"],
+  },
   { title: "DEPLOYMENTS", names: ["infra", "build", "exec"] },
 ];
 const REST = "MORE";

@@ -1,8 +1,7 @@
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
 import process from "node:process";
 import { BaseCommand } from "../base-command.ts";
 import type { Mark } from "../output/terminal.ts";
+import { newestMigration } from "../service/schema-version.ts";
 
 export interface VersionResult {
   readonly name: string;
@@ -29,10 +28,4 @@ export default class Version extends BaseCommand<VersionResult> {
   protected render({ name, version, node, platform, arch }: VersionResult, mark: Mark): string {
     return `${name} ${version} ${mark.dim(`(node ${node}, ${platform}-${arch})`)}`;
   }
-}
-
-async function newestMigration(root: string): Promise<number | null> {
-  const names = await readdir(join(root, "migrations")).catch(() => []);
-  const numbers = names.flatMap((name) => /^(\d+).*\.sql$/.exec(name)?.[1] ?? []).map(Number);
-  return numbers.length === 0 ? null : Math.max(...numbers);
 }

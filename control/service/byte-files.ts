@@ -1,11 +1,13 @@
 /** Files that commands write and read as streams of bytes: whole or not at all, and readable by their owner only. */
 
 import { createReadStream } from "node:fs";
-import { type FileHandle, link, open, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, link, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { codeOf } from "../../runtime/contracts/system-errors.ts";
+import { syncDirectory } from "../../runtime/files/durable.ts";
 import { UsageError } from "../output/failure.ts";
+import { isAlive } from "./processes.ts";
 
 /** The name of standard input and output. */
 export const STANDARD = "-";
@@ -15,6 +17,8 @@ export interface WriteOptions {
   readonly force: boolean;
   /** Called with the bytes written so far. */
   readonly onBytes?: (total: number) => void;
+  /** Before the file gets its name: where it rejects there is none. Its argument is the path meanwhile. */
+  readonly check?: (path: string) => Promise<void>;
 }
 
 /**
@@ -31,11 +35,23 @@ export async function writeWhole(
   const file = await open(temporary, "wx", 0o600);
   try {
     const total = await pour(file, bytes, options.onBytes);
+    await options.check?.(temporary);
     if (options.force) await rename(temporary, path);
     else await linkNew(temporary, path);
     return total;
   } finally {
     await rm(temporary, { force: true });
+    await syncDirectory(dirname(resolve(path)));
+  }
+}
+
+/** Removes what commands that were killed had begun to write beside the path, under its name or another one that `isOurs`. */
+export async function removeUnfinished(path: string, isOurs: (name: string) => boolean): Promise<void> {
+  const folder = dirname(resolve(path));
+  for (const found of await readdir(folder)) {
+    const [, name = "", pid] = /^\.(.+)\.(\d+)\.partial$/.exec(found) ?? [];
+    if (pid === undefined || isAlive(Number(pid)) || !(name === basename(path) || isOurs(name))) continue;
+    await rm(join(folder, found), { force: true }).catch(() => undefined);
   }
 }
 

@@ -1,17 +1,24 @@
 import { Args, Flags } from "@oclif/core";
 import type { RestoreReport } from "../../../runtime/client/index.ts";
+import { renderObstacles } from "../../backup/render.ts";
+import { checkMemoryRestore, type RestoreCheck, type RestoreCheckOptions } from "../../memory/check-restore.ts";
 import { NodeCommand } from "../../node-command.ts";
+import { EXIT } from "../../output/failure.ts";
 import type { Interruption } from "../../output/interruption.ts";
+import { startProgress } from "../../output/progress.ts";
 import { columns, type Mark } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
-import { findDeployment } from "../../service/deployment.ts";
+import { type Deployment, findDeployment } from "../../service/deployment.ts";
 import { refuseLiveNode, sendToNode } from "../../service/memory-transfer.ts";
+import { newestMigration } from "../../service/schema-version.ts";
 
 export interface RestoreResult extends RestoreReport {
   readonly file: string;
 }
 
-export default class MemoryRestore extends NodeCommand<RestoreResult> {
+type Outcome = RestoreResult | RestoreCheck;
+
+export default class MemoryRestore extends NodeCommand<Outcome> {
   static override description =
     "Restore an archive into an empty memory\n\n" +
     "All of it or nothing. The node must not run, and the memory must be empty. Turns that were queued or running when the " +
@@ -21,6 +28,7 @@ export default class MemoryRestore extends NodeCommand<RestoreResult> {
   static override examples = [
     "<%= config.bin %> memory restore cairn-2030-01-31.backup",
     "<%= config.bin %> memory restore cairn-2030-01-31.backup --with-tokens",
+    "<%= config.bin %> memory restore cairn-2030-01-31.backup --check",
     "gunzip < cairn.backup.gz | <%= config.bin %> memory restore -",
   ];
 
@@ -34,11 +42,16 @@ export default class MemoryRestore extends NodeCommand<RestoreResult> {
 
   static override flags = {
     "with-tokens": Flags.boolean({ description: "Restore the archive's API tokens too; revoked ones stay revoked" }),
+    check: Flags.boolean({
+      exclusive: ["with-tokens"],
+      description: "Read the archive to its end, say what is in the way, and change nothing",
+    }),
   };
 
-  protected async work({ signal }: Interruption): Promise<RestoreResult> {
+  protected async work({ signal }: Interruption): Promise<Outcome> {
     const { args, flags } = await this.parse(MemoryRestore);
     const deployment = findDeployment(flags);
+    if (flags.check) return this.#check(args.file, deployment, { node: flags.node, signal });
     await refuseLiveNode(deployment);
     const work = { deployment, terminal: this.terminal, signal, node: flags.node };
     const given = { signal, tokens: flags["with-tokens"] };
@@ -46,7 +59,25 @@ export default class MemoryRestore extends NodeCommand<RestoreResult> {
     return { file: args.file, ...report };
   }
 
-  protected render({ file, counts, tokens }: RestoreResult, mark: Mark): string {
+  async #check(file: string, deployment: Deployment, given: Pick<RestoreCheckOptions, "node" | "signal">) {
+    const progress = startProgress(this.terminal);
+    const schema = await newestMigration(this.config.root);
+    try {
+      return await checkMemoryRestore(file, deployment, { ...given, schema, onStep: (text) => progress.update(text) });
+    } finally {
+      await progress.end();
+    }
+  }
+
+  protected override exitCodeOf(outcome: Outcome): number {
+    return "check" in outcome && outcome.check.obstacles.length > 0 ? EXIT.failed : EXIT.done;
+  }
+
+  protected render(outcome: Outcome, mark: Mark): string {
+    return "check" in outcome ? renderCheck(outcome, mark) : this.#restored(outcome, mark);
+  }
+
+  #restored({ file, counts, tokens }: RestoreResult, mark: Mark): string {
     const rows = Object.entries(counts).map(([kind, count]) => [kind, String(count)]);
     return [
       `Restored ${file === "-" ? "the archive" : file}:`,
@@ -55,6 +86,18 @@ export default class MemoryRestore extends NodeCommand<RestoreResult> {
       "What was forgotten after this archive was made is in it again: `cairn memory forget` has to be repeated for it.",
     ].join("\n");
   }
+}
+
+function renderCheck({ file, counts, check }: RestoreCheck, mark: Mark): string {
+  const { created_at, version, schema_version, obstacles } = check;
+  return [
+    `${visible(file)} is whole, made ${created_at} by version ${version}, schema ${schema_version}:`,
+    columns(
+      Object.entries(counts).map(([kind, count]) => [kind, String(count)]),
+      "  ",
+    ),
+    ...renderObstacles(obstacles, mark),
+  ].join("\n");
 }
 
 function renderTokens({ left_out: leftOut, restored }: RestoreResult["tokens"], mark: Mark): string[] {

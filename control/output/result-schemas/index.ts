@@ -4,6 +4,7 @@
  */
 
 import { updateResult } from "../../update/result.ts";
+import { BACKUP_SCHEMAS } from "./backup.ts";
 import { CAPTURE_SCHEMAS } from "./capture.ts";
 import { MEMORY_SCHEMAS, SESSIONS_SCHEMA } from "./memory.ts";
 import { NODE_SCHEMAS } from "./node.ts";
@@ -15,5 +16,6 @@ export const RESULT_SCHEMAS = {
   ...MEMORY_SCHEMAS,
   sessions: SESSIONS_SCHEMA,
   ...CAPTURE_SCHEMAS,
+  ...BACKUP_SCHEMAS,
   update: updateResult,
 } as const;

@@ -1,7 +1,7 @@
 /** Results of the commands of `memory`. */
 
 import { z } from "zod";
-import { count, time } from "./parts.ts";
+import { count, obstacles, time } from "./parts.ts";
 
 const written = z.strictObject({ file: z.string(), bytes: count });
 
@@ -128,6 +128,10 @@ export const MEMORY_SCHEMAS = {
       left_out: count,
       restored: z.array(z.strictObject({ name: z.string(), scopes: z.array(z.string()), revoked: z.boolean() })),
     }),
+    check: z
+      .strictObject({ created_at: z.string(), version: z.string(), schema_version: count, obstacles })
+      .optional()
+      .describe("With --check: nothing was restored"),
   }),
   "memory-move": z.strictObject({
     outcome: z.enum(["moved", "nothing"]),

@@ -34,3 +34,6 @@ export const edit = z.strictObject({
   warnings: z.array(issue),
   missing: z.array(z.string()).describe("Variables that the changed file refers to and that are not set yet"),
 });
+
+/** What is in the way of a restore. */
+export const obstacles = z.array(z.strictObject({ message: z.string(), hint: z.string().nullable() }));

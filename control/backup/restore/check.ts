@@ -1,0 +1,116 @@
+/** `cairn restore --check`: reads all of a backup, and says what a restore would meet here. Changes nothing. */
+
+import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { parse } from "dotenv";
+import { within } from "../../../infra/plan/workspaces.ts";
+import { CONFIG_FILE, inspectConfig, mergeEnvironments, SECRETS_FILE } from "../../../runtime/config/index.ts";
+import { exists } from "../../../runtime/files/durable.ts";
+import { type Obstacle, ofRunningNode, ofSchema, ofStore } from "../../memory/obstacles.ts";
+import { bytes as inWords } from "../../output/words.ts";
+import type { Deployment } from "../../service/deployment.ts";
+import { aboutBackup } from "../backup.ts";
+import { DIRECTORY, type Part } from "../manifest.ts";
+import { openBackup, type Take, verifyOnly } from "../read.ts";
+import { ofPlaces, placesOf } from "./places.ts";
+import type { RestoreOptions, RestoreResult } from "./restore.ts";
+
+/** Bytes of cairn.yaml and of .env. */
+const LARGEST = 1024 ** 2;
+
+/** MEMORY_ARCHIVE_INVALID for what is no whole backup; everything else that is wrong is in the result. */
+export async function checkRestore(
+  file: string,
+  deployment: Deployment,
+  { passphrase, schema, signal, onStep }: RestoreOptions,
+): Promise<RestoreResult> {
+  const places = placesOf(deployment);
+  const onBytes = (total: number): void => onStep(`Reading: ${inWords(total)}`);
+  const opened = await openBackup(file, { passphrase, signal, onBytes });
+  try {
+    const { manifest } = opened;
+    const texts = new Map<string, string>();
+    const { parts, left_out } = await opened.read(keeping(texts));
+    const isStack = manifest.deployment.nodes !== null;
+    onStep("Looking at this machine");
+    const found = [
+      ofSchema(manifest, schema),
+      await ofRunningNode(deployment.home),
+      ...(await ofPlaces(places)),
+      await ofRoom(places.directory, parts),
+      ...(isStack ? [] : await ofConfiguration(texts, deployment, signal)),
+    ];
+    const obstacles = found.filter((one) => one !== null);
+    return {
+      outcome: obstacles.length > 0 ? "blocked" : "possible",
+      file,
+      ...aboutBackup(manifest),
+      directory: places.directory,
+      home: places.home,
+      parts,
+      left_out,
+      counts: {},
+      tokens: [],
+      archives: [],
+      obstacles,
+    };
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Verifies, and keeps the two files that say where the memory goes. */
+function keeping(texts: Map<string, string>): Take {
+  const wanted = [CONFIG_FILE, SECRETS_FILE].map((name) => `${DIRECTORY}/${name}`);
+  return async (entry, content) => {
+    if (!wanted.includes(entry.name) || entry.size > LARGEST) return verifyOnly(entry, content);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of content) chunks.push(chunk);
+    texts.set(entry.name.slice(DIRECTORY.length + 1), Buffer.concat(chunks).toString("utf8"));
+  };
+}
+
+async function ofRoom(directory: string, parts: readonly Part[]): Promise<Obstacle | null> {
+  let place = dirname(directory);
+  while (!(await exists(place))) place = dirname(place);
+  const { bavail, bsize } = await statfs(place);
+  const needed = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (bavail * bsize >= needed) return null;
+  return {
+    message: `The disk of ${place} has ${inWords(bavail * bsize)} free, and ${inWords(needed)} are to be unpacked.`,
+    hint: "Make room there, or name a directory elsewhere with --dir.",
+  };
+}
+
+/** Of the backup's own configuration, with its secrets: a file of it is written only without them, and for a moment. */
+async function ofConfiguration(
+  texts: ReadonlyMap<string, string>,
+  { home }: Deployment,
+  signal: AbortSignal,
+): Promise<(Obstacle | null)[]> {
+  const folder = await mkdtemp(join(tmpdir(), "cairn-restore-"));
+  try {
+    const file = join(folder, CONFIG_FILE);
+    await writeFile(file, texts.get(CONFIG_FILE) ?? "", { mode: 0o600 });
+    const env = mergeEnvironments(parse(texts.get(SECRETS_FILE) ?? ""), process.env);
+    const { loaded, errors, error } = await inspectConfig({ dir: folder, home, file, env, signal });
+    if (loaded !== null) {
+      const { backend, embedded } = loaded.config.memory;
+      // A store inside the home is in the way as what the home holds.
+      const isOwn = backend === "embedded" && within(home, embedded.path) !== null;
+      return isOwn ? [] : [await ofStore(loaded.config, file, signal)];
+    }
+    const [first] = errors;
+    const why = first === undefined ? (error?.message ?? "it cannot be read") : `${first.path}: ${first.message}`;
+    return [
+      {
+        message: `The backup's configuration is not valid on this machine: ${why}.`,
+        hint: "Set what it refers to in the environment of the command.",
+      },
+    ];
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The directory beside the target that a restore fills. What was there stays until the renames at the end; a killed restore leaves this
+ * directory, which the next one goes on with or removes. Only its owner can look into it.
+ */
+
+import { mkdir, open, readdir, readFile, rename, rm, rmdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { tryLock } from "fs-native-extensions";
+import { z } from "zod";
+import { makePrivateDirectory } from "../../../runtime/config/index.ts";
+import { RuntimeError } from "../../../runtime/contracts/errors.ts";
+import { codeOf } from "../../../runtime/contracts/system-errors.ts";
+import { exists, syncDirectory, writeDurably } from "../../../runtime/files/durable.ts";
+import { summary } from "../manifest.ts";
+import { type RestorePaths, stagingOf } from "./places.ts";
+
+const note = z.object({
+  /** Id of the backup. */
+  backup: z.string(),
+  /** `memory`: the restore of the memory was begun. `placing`: all is filled, and gets its names. */
+  step: z.enum(["memory", "placing"]),
+  counts: z.record(z.string(), z.number()),
+  tokens: z.array(z.string()),
+  /** Names in `backups/`. */
+  archives: z.array(z.string()),
+  ...summary.shape,
+});
+export type Note = z.infer<typeof note>;
+
+export interface Staging {
+  /** To be filled. */
+  readonly directory: string;
+  readonly home: string;
+  /** For the archive of the memory; removed with the rest. */
+  readonly archive: string;
+  /** Another configuration for the time of the restore. */
+  readonly configuration: string;
+  /** Of an earlier restore that was killed. */
+  readonly pending: Note | null;
+  /** Makes both directories, empty. */
+  begin(): Promise<void>;
+  write(note: Note): Promise<void>;
+  /** The renames; repeatable. What has its name already stays. */
+  place(): Promise<void>;
+  /** Removes what was filled; `keepNote`: a memory on a server may have been restored already. */
+  discard(keepNote: boolean): Promise<void>;
+  close(): Promise<void>;
+}
+
+const NOTE = "started";
+
+/** RUNTIME_CONFLICT while another restore fills the same directory. */
+export async function openStaging(places: RestorePaths): Promise<Staging> {
+  const root = stagingOf(places.directory);
+  const isApart = places.homeBelow === null;
+  const homeRoot = isApart ? stagingOf(places.home) : null;
+  makePrivateDirectory(dirname(root));
+  if (homeRoot !== null) makePrivateDirectory(dirname(homeRoot));
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  const lock = await open(join(root, "lock"), "a+", 0o600);
+  if (!tryLock(lock.fd)) {
+    await lock.close();
+    throw new RuntimeError("RUNTIME_CONFLICT", `Another command restores into ${places.directory}.`, {
+      hint: "Wait for its end.",
+    });
+  }
+  const directory = join(root, "filled");
+  const home = homeRoot === null ? join(directory, places.homeBelow ?? "") : join(homeRoot, "filled");
+  const clear = async (kept: readonly string[]): Promise<void> => {
+    if (homeRoot !== null) await rm(homeRoot, { recursive: true, force: true });
+    for (const name of await readdir(root)) {
+      if (!kept.includes(name)) await rm(join(root, name), { recursive: true, force: true });
+    }
+  };
+  return {
+    directory,
+    home,
+    archive: join(root, "memory.backup"),
+    configuration: join(root, "restore.yaml"),
+    pending: await readNote(join(root, NOTE)),
+    async begin() {
+      await clear(["lock", NOTE]);
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await mkdir(home, { recursive: true, mode: 0o700 });
+    },
+    write: (value) => writeDurably(join(root, NOTE), `${JSON.stringify(value)}\n`, { mode: 0o600 }),
+    async place() {
+      // The directory is last: without a cairn.yaml there is no deployment.
+      if (isApart) await giveName(home, places.home);
+      await giveName(directory, places.directory);
+    },
+    discard: (keepNote) => clear(["lock", ...(keepNote ? [NOTE] : [])]),
+    async close() {
+      if ((await readdir(root)).every((name) => name === "lock")) await rm(root, { recursive: true, force: true });
+      await lock.close();
+    },
+  };
+}
+
+/** Over an empty directory, never over anything else. */
+async function giveName(from: string, to: string): Promise<void> {
+  if (!(await exists(from))) return;
+  await rmdir(to).catch((error: unknown) => {
+    if (codeOf(error) === "ENOTEMPTY") throw notEmpty(to);
+    if (codeOf(error) !== "ENOENT") throw error;
+  });
+  await rename(from, to);
+  await syncDirectory(dirname(to));
+}
+
+function notEmpty(path: string): RuntimeError {
+  return new RuntimeError("RUNTIME_CONFLICT", `Something was put into ${path} since the restore was begun.`, {
+    hint: "Move that away, and run the command again.",
+  });
+}
+
+/** Null where there is none that can be read. */
+async function readNote(path: string): Promise<Note | null> {
+  const text = await readFile(path, "utf8").catch(() => null);
+  if (text === null) return null;
+  try {
+    return note.parse(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}

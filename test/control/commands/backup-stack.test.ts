@@ -1,0 +1,118 @@
+/** `backup` and `restore` of a deployed stack: its nodes are played by servers, and the way into their containers by a command line. */
+
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
+import { gzipSync } from "node:zlib";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { ArchiveLines, FORMAT } from "../../../runtime/files/memory-archive.ts";
+import { type Cli, createCli } from "../../support/cli.ts";
+import { deployedDirectory } from "../../support/deployed-directory.ts";
+import { temporaryDirectory } from "../../support/deployment.ts";
+import { createFakeTools, type FakeTools } from "../../support/fake-tools.ts";
+import { wrongWith } from "../../support/result-schema.ts";
+
+/** The archive of a memory with one row. */
+function archive(row: string): Buffer {
+  const lines = new ArchiveLines();
+  const header = { format: FORMAT, version: "0.1.0", schema_version: 1, created_at: "2030-01-31T00:00:00.000Z" };
+  const all = [lines.header(header), lines.start("messages", ["id"]), lines.line(`{"id":"${row}"}`), lines.end()];
+  return gzipSync(`${[...all, lines.manifest()].join("\n")}\n`);
+}
+
+/** A node that is ready and gives its memory. Its port. */
+async function playNode(memory: Buffer): Promise<number> {
+  const server = createServer((request, response) => {
+    const isBackup = request.url === "/api/admin/memory/backup";
+    response.writeHead(200, { "content-type": isBackup ? "application/gzip" : "application/json" });
+    response.end(isBackup ? memory : JSON.stringify({ ok: true, result: {}, status: "ready" }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  return port;
+}
+
+interface Stack {
+  readonly cli: Cli;
+  readonly tools: FakeTools;
+  readonly env: NodeJS.ProcessEnv;
+  readonly around: string;
+  readonly flags: readonly string[];
+}
+
+async function stack(docker: string, shared: boolean): Promise<Stack> {
+  const cli = await createCli();
+  const tools = await createFakeTools();
+  onTestFinished(() => tools.remove());
+  await tools.add("docker", docker);
+  const ports = { "nova-1": await playNode(archive("one")), "nova-2": await playNode(archive("two")) };
+  await deployedDirectory(cli.home, { ports, shared });
+  await mkdir(join(cli.home, "infra", "state"));
+  await writeFile(join(cli.home, "infra", "state", "stack.json"), "{}");
+  await writeFile(join(cli.home, "infra", ".passphrase"), "of the stack\n");
+  await mkdir(join(cli.home, "workspace"));
+  await writeFile(join(cli.home, "workspace", "SOUL.md"), "x");
+  const around = await temporaryDirectory();
+  await writeFile(join(around, "passphrase"), "correct horse battery staple\n", { mode: 0o600 });
+  const env = { PATH: `${tools.directory}:${process.env.PATH}` };
+  return { cli, tools, env, around, flags: ["--passphrase-file", join(around, "passphrase"), "--json"] };
+}
+
+describe("a deployed stack", () => {
+  it.each([
+    [true, ["memory.backup"]],
+    [false, ["nova-1-memory.backup", "nova-2-memory.backup"]],
+  ])(
+    "is backed up with its memories and its nodes' files, and restored as a directory (one memory: %s)",
+    async (shared, memories) => {
+      const { cli, tools, env, around, flags } = await stack("echo the files of a node", shared);
+      const file = join(around, "stack.tar.age");
+      const made = await cli.run(["backup", file, ...flags], { env });
+      expect(made, made.stdout).toMatchObject({ code: 0 });
+      const result = JSON.parse(made.stdout);
+      expect(wrongWith("backup", result)).toBeNull();
+      expect(result).toMatchObject({ target: "docker", nodes: ["nova-1", "nova-2"], schema_version: 1 });
+      const calls = (await tools.calls()).map((call) => call.slice(1)).filter(([word]) => word === "exec");
+      expect(calls.map((call) => call.slice(0, 4))).toEqual([
+        ["exec", "-i", "lab-nova-1", "tar"],
+        ["exec", "-i", "lab-nova-2", "tar"],
+      ]);
+      expect(calls[0]).toEqual(expect.arrayContaining(["--exclude=var/lib/cairn/store", "var/lib/cairn", "srv/cairn"]));
+
+      const dir = join(around, "restored");
+      const restore = ["restore", file, "--dir", dir, ...flags];
+      const elsewhere = { ...env, SERVICE_HOME: join(dir, ".cairn") };
+      const checked = await cli.run([...restore, "--check"], { env: elsewhere });
+      expect(checked, checked.stdout).toMatchObject({ code: 0 });
+      const restored = await cli.run(restore, { env: elsewhere });
+      expect(restored, restored.stdout).toMatchObject({ code: 0 });
+      expect(wrongWith("restore", JSON.parse(restored.stdout))).toBeNull();
+      const kept = [...memories, "nova-1-files.tar.gz", "nova-2-files.tar.gz"].sort();
+      expect((await readdir(join(dir, "backups"))).sort()).toEqual([".gitignore", ...kept]);
+      expect(await readFile(join(dir, "backups", "nova-2-files.tar.gz"), "utf8")).toBe("the files of a node\n");
+      for (const name of [
+        "cairn.yaml",
+        "infra/.passphrase",
+        "infra/state/stack.json",
+        "infra/stack.json",
+        "workspace/SOUL.md",
+      ]) {
+        expect(await readFile(join(dir, name), "utf8")).toBe(await readFile(join(cli.home, name), "utf8"));
+      }
+    },
+  );
+
+  it("has no backup where a node cannot be entered", async () => {
+    const { cli, env, around, flags } = await stack("echo 'No such container: lab-nova-1' >&2; exit 2", true);
+    const failed = await cli.run(["backup", join(around, "stack.tar.age"), ...flags], { env });
+    expect(failed.code).toBe(1);
+    expect(JSON.parse(failed.stdout).error.message).toBe(
+      "The files of nova-1 cannot be read: No such container: lab-nova-1.",
+    );
+    expect(await readdir(around)).toEqual(["passphrase"]);
+    expect(await readdir(join(cli.home, "run"))).not.toContain("backup");
+  });
+});
