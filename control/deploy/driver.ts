@@ -125,6 +125,11 @@ export interface TargetDriver {
    * stands under them is for `inspect`.
    */
   preflight(signal: AbortSignal, deployed?: ReadonlySet<string>): Promise<readonly Finding[]>;
+  /**
+   * Resolves when the target answers; INFRA_HOST_UNREACHABLE otherwise. Where the engine's provider itself would wait for a target that
+   * fell silent without an end; absent where it would not.
+   */
+  answers?(signal: AbortSignal): Promise<void>;
   /** Every place that images run on. */
   imagePlaces(): readonly string[];
   /** Memory of these places in bytes, where limits that nobody set come from the size of the machine. */

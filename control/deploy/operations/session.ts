@@ -16,6 +16,7 @@ import { refuseWithoutRoom, withRoom } from "./full-disk.ts";
 import { recordMachines } from "./machines.ts";
 import { readRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
+import { givingUp } from "./target-watch.ts";
 
 export interface Session {
   readonly run: OperationInput;
@@ -55,7 +56,8 @@ export async function openSession(
   const secrets = redactable(project.redactValues);
   const redact = (text: string): string => redactText(text, secrets);
   const log = createRunLog({ folder: files.logs, redact, now: services.now });
-  const [driver, engine] = await Promise.all([
+  const lost = new AbortController();
+  const [driver, opened] = await Promise.all([
     services.createDriver(project),
     services.openEngine({
       files,
@@ -65,9 +67,10 @@ export async function openSession(
       secrets: project.redactValues,
       report,
       log,
-      killSignal,
+      killSignal: AbortSignal.any([killSignal, lost.signal]),
     }),
   ]);
+  const engine = givingUp(opened, { driver, lost, sleep: services.sleep });
   const onNote = (note: EngineNote): void => run.onEvent(asEvent(note, time()));
   return {
     run,

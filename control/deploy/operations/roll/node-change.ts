@@ -60,9 +60,11 @@ export async function nodeChange(run: NodeRun, node: string): Promise<NodeChange
   }
 }
 
-/** A lock, an interruption or a full disk is nothing that another configuration would mend. */
+const UNRELATED = ["INFRA_LOCKED", "INFRA_INTERRUPTED", "INFRA_DISK_FULL", "INFRA_HOST_UNREACHABLE"];
+
+/** A lock, an interruption, a full disk or a lost host is nothing that another configuration would mend. */
 export function isUnrelated({ run }: Session, error: unknown): boolean {
-  const unrelated = ["INFRA_LOCKED", "INFRA_INTERRUPTED", "INFRA_DISK_FULL"].includes(codeOf(error) ?? "");
+  const unrelated = UNRELATED.includes(codeOf(error) ?? "");
   return run.signal.aborted || unrelated || isFull(error);
 }
 
