@@ -136,7 +136,7 @@ function probeArguments(plan: ProxmoxPlan, member: string | null, cts: readonly 
     plan.bridge,
     plan.dataDir,
     member ?? "",
-    ...cts.flatMap((ct) => [String(ct.vmid), ownerMark(ct.stack, ct.role)]),
+    ...cts.flatMap((ct) => [String(ct.vmid), ownerMark(ct.stack, ct.role), ct.intentFile]),
   ]);
 }
 
@@ -183,11 +183,15 @@ until [ -d "$data" ]; do data=$(dirname -- "$data"); done
 printf 'data %s\\n' "$(df -Pk "$data" | awk 'NR == 2 { print $4 }')"
 here=\${member:-$(uname -n | cut -d. -f1)}
 while [ "$#" -gt 0 ]; do
-  vmid=$1 mark=$2; shift 2
+  vmid=$1 mark=$2 intent=$3; shift 3
   if config=$(pct config "$vmid" 2>/dev/null); then
     case " $(printf '%s\\n' "$config" | sed -n 's/^description: //p' | sed 's/%0A/ /g') " in
       *" $mark "*) echo "ct $vmid ours" ;;
-      *) echo "ct $vmid other" ;;
+      *)
+        # A creation that the host broke off has left no mark yet: \`up\` makes the CT anew.
+        if [ -f "$intent" ] && printf '%s\\n' "$config" | grep -qx 'lock: create'; then echo "ct $vmid free"
+        else echo "ct $vmid other"; fi
+        ;;
     esac
   elif pvesh get /cluster/nextid --vmid "$vmid" >/dev/null 2>&1; then
     echo "ct $vmid free"

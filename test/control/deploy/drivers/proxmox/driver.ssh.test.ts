@@ -72,6 +72,20 @@ describe.skipIf(lacks("lxc"))("the Proxmox driver", () => {
       rmSync(join(host.state, "vms"));
     });
 
+    it("takes a container whose creation broke off with the host for a free number where it was this stack's, alone", async () => {
+      const conf = join(host.state, "conf", "700");
+      mkdirSync(join(conf, ".."), { recursive: true });
+      writeFileSync(conf, "lock: create\n");
+      expect(await found({})).toEqual(["error INFRA_UP_REFUSED"]);
+      const { intentFile } = node();
+      mkdirSync(join(intentFile, ".."), { recursive: true });
+      writeFileSync(intentFile, "");
+      expect(await found({})).toEqual([]);
+      writeFileSync(conf, "hostname: other\n");
+      expect(await found({})).toEqual(["error INFRA_UP_REFUSED"]);
+      rmSync(conf);
+    });
+
     it("finds another host key, a key that is refused, one that is not there, and a host without pct", async () => {
       const { ssh } = plan;
       expect(await found({ ssh: { ...ssh, hostKey: host.ssh.otherKey } })).toEqual(["error INFRA_HOST_KEY_MISMATCH"]);
