@@ -28,6 +28,10 @@ const PLUGIN =
 
 /** The engine refuses it while it previews; what it advises next would remove the protection. */
 const PROTECTED = /resource "([^"]+)" cannot be deleted\s+because it is protected/g;
+const FULL = /no space left on device|file too large|disk quota exceeded/i;
+/** Of the command provider, whose host went away under a command or is not there for one. */
+const LOST =
+  /^(?:wait: remote command exited without exit status or exit signal: running "|after \d+ failed attempts: (?!.*(?:host key|authenticate)))/;
 /** Docker's words for a name that is taken. */
 const TAKEN = /network with name \S+ already exists|container name "[^"]+" is already in use/i;
 
@@ -69,8 +73,21 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
       }),
     };
   }
-  if (/no space left on device|file too large|disk quota exceeded/i.test(text)) {
+  const full = madeWhen(context, FULL);
+  if (full.length > 0) {
+    const words = `A disk of the target was full when this was made: ${full.join(", ")}.`;
+    return fail("other", "INFRA_DISK_FULL", words, "Make room there, and run the same command again.");
+  }
+  if (FULL.test(text)) {
     return fail("other", "INFRA_DISK_FULL", "The disk is full.", "Make room, and run the same command again.");
+  }
+  const lost = madeWhen(context, LOST);
+  if (lost.length > 0) {
+    const words = `The target was lost in the middle of the work, when this was made: ${lost.join(", ")}.`;
+    const hint =
+      "See whether the host runs and can be reached, then run the same command again: what was done is recorded, and what was " +
+      "begun is found.";
+    return fail("other", "INFRA_HOST_UNREACHABLE", words, hint);
   }
   if (/Kubernetes cluster is unreachable|due to unreachable cluster/.test([text, ...diagnosed(context)].join("\n"))) {
     const hint =
@@ -144,6 +161,12 @@ function withoutSecrets(message: string, cause?: unknown): InfraError {
 
 function diagnosed({ diagnostics }: FailureContext): string[] {
   return diagnostics.map(({ message }) => message);
+}
+
+/** Resources of whose making these words were said. */
+function madeWhen({ diagnostics }: FailureContext, words: RegExp): string[] {
+  const said = diagnostics.filter(({ message }) => words.test(stripVTControlCharacters(message).trim()));
+  return [...new Set(said.flatMap(({ resource }) => resource ?? []))].sort();
 }
 
 function missingPlugin(text: string): { readonly name: string; readonly version: string | null } | null {

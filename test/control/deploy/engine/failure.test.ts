@@ -84,6 +84,37 @@ describe("a failure of the engine", () => {
     expect(error.message).toBe("lab-one: Conflict. The name is in use.");
   });
 
+  it.each([
+    [
+      "a host that went away under a command",
+      "wait: remote command exited without exit status or exit signal: running \"'/bin/sh' '-c' 'pct create'\":\n",
+      "INFRA_HOST_UNREACHABLE",
+      "The target was lost in the middle of the work, when this was made: lab-one-ct.",
+    ],
+    [
+      "a host that is gone",
+      "after 3 failed attempts: dial tcp 192.0.2.1:22: connect: connection refused",
+      "INFRA_HOST_UNREACHABLE",
+      "The target was lost in the middle of the work, when this was made: lab-one-ct.",
+    ],
+    [
+      "a host with another key",
+      "after 3 failed attempts: ssh: handshake failed: ssh: host key mismatch",
+      "INFRA_FAILED",
+      "lab-one-ct: after 3 failed attempts: ssh: handshake failed: ssh: host key mismatch.",
+    ],
+    [
+      "a full disk of the host",
+      "Process exited with status 1: running \"'/bin/sh'\":\nmkdir: cannot create directory: No space left on device\n",
+      "INFRA_DISK_FULL",
+      "A disk of the target was full when this was made: lab-one-ct.",
+    ],
+  ])("says of %s what was being made", (_words, message, code, sentence) => {
+    const diagnostics = [{ message, resource: "lab-one-ct" }];
+    const { error } = describeEngineFailure(failed("error: update failed"), { ...context, diagnostics });
+    expect(error).toMatchObject({ code, message: sentence });
+  });
+
   it("is an interruption when the engine was asked to stop", () => {
     expect(describeEngineFailure(failed("error: update canceled", "", true), context)).toMatchObject({
       kind: "cancelled",
