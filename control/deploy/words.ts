@@ -192,7 +192,7 @@ function sinceText({ since, restarts }: { since: string | null; restarts: number
 
 /** An id is long, and its beginning is enough to recognise it. */
 function shortImage(image: string): string {
-  return visible(image.replace(/(sha256:[0-9a-f]{12})[0-9a-f]{52}$/, "$1"));
+  return visible(image.replace(/((?:sha256|cairn-image):[0-9a-f]{12})[0-9a-f]{52}$/, "$1"));
 }
 
 export function renderText(result: RenderResult): string {

@@ -35,6 +35,8 @@ export interface ConnectOptions extends StackOptions, NodeChoice {}
 
 /** Milliseconds that a node gets to say whether it works, where there is another one to ask. */
 const PROBE_MS = 3_000;
+/** The same on Proxmox, where each connection starts `ssh`, `pct exec`, `docker exec` and Node before it says a word. */
+const PROXMOX_PROBE_MS = 15_000;
 
 /**
  * Null where `infra up` has deployed nothing from this directory. Where the node that would be asked does not work and the
@@ -93,12 +95,13 @@ async function probe(
   name: string,
   signal: AbortSignal,
 ): Promise<CairnError | { readonly node: DeployedNode; readonly ready: boolean }> {
+  const timeoutMs = stack.record.target === "proxmox" ? PROXMOX_PROBE_MS : PROBE_MS;
   let connection: StackConnection | null = null;
   try {
     connection = await stack.open(name, signal);
     const { client } = connection;
-    const ready = await client.ready({ signal, timeoutMs: PROBE_MS });
-    if (!ready) await client.live({ signal, timeoutMs: PROBE_MS });
+    const ready = await client.ready({ signal, timeoutMs });
+    if (!ready) await client.live({ signal, timeoutMs });
     return { node: describe(stack, name, connection), ready };
   } catch (error) {
     await connection?.close();

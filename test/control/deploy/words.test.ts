@@ -159,6 +159,9 @@ describe("the state of a stack", () => {
     const [, , b] = statusText(status, mark).split("\n");
     expect(b).toMatch(/b +healthy +0\.1\.0 +since 2026-01-31 12:00 UTC, 3 restarts +lab +sha256:111111111111$/);
     expect(statusText(status, mark)).toMatch(/network lab +missing/);
+    const image = `cairn-image:${"2".repeat(64)}`;
+    const onProxmox = { ...status, nodes: status.nodes.map((one) => ({ ...one, image })) };
+    expect(statusText(onProxmox, mark)).toMatch(/ cairn-image:222222222222$/m);
   });
 
   it("names preview where something is to be brought back", () => {

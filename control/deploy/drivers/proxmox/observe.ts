@@ -96,7 +96,7 @@ function serving(plan: ProxmoxPlan, role: string, ct: FoundCt | null | undefined
   if (!ct || owner?.stack !== plan.stack || owner.role !== role) return { ...NOTHING, state: "missing" };
   if (!ct.running) return { ...NOTHING, state: "stopped", reason: "its CT is stopped" };
   const { container } = ct;
-  if (container === null) return { ...NOTHING, state: "stopped", reason: "there is no container of its in the CT" };
+  if (container === null) return { ...NOTHING, state: "stopped", reason: "its container is not in the CT" };
   const { status, health, exitCode } = container;
   const reason =
     status === "restarting" || status === "exited"

@@ -1,0 +1,30 @@
+/** How long a node of a deployed stack gets to answer before another one is asked: by the way to it. */
+
+import { expect, it } from "vitest";
+import { connectToStack } from "../../../control/service/deployed-node.ts";
+import type { DeployedStack } from "../../../control/service/deployed-stack.ts";
+
+/** Milliseconds that the first of two nodes was given. */
+async function given(target: string): Promise<number | undefined> {
+  let timeout: number | undefined;
+  const client = {
+    ready: async ({ timeoutMs }: { readonly timeoutMs: number }) => {
+      timeout = timeoutMs;
+      return true;
+    },
+  };
+  const stack = {
+    record: { stack: "lab", target, deployed_at: "2026-01-31T12:00:00.000Z", nodes: [] },
+    plan: { nodes: [] },
+    nodes: ["one", "two"],
+    sharesMemory: true,
+    open: async () => ({ client, close: async () => undefined }),
+  } as unknown as DeployedStack; // What the choice of a node reads.
+  expect(await connectToStack(stack, new AbortController().signal)).toMatchObject({ node: "one" });
+  return timeout;
+}
+
+it("a node on Proxmox, to which each connection starts four programs, is given longer than one that is near", async () => {
+  expect(await given("docker")).toBe(3_000);
+  expect(await given("proxmox")).toBe(15_000);
+});
