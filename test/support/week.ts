@@ -14,7 +14,7 @@ export const WEEK = "week";
 
 /** `environment`: what the script's head names. `programs`: folders that come first on PATH. */
 export async function typeWeek(
-  script: "docker.sh" | "kubernetes.sh",
+  script: "docker.sh" | "kubernetes.sh" | "proxmox.sh",
   environment: Readonly<Record<string, string>>,
   programs: readonly string[] = [],
 ): Promise<void> {

@@ -30,9 +30,10 @@ tell() {
   printf '\n$ cairn chat "Remember: %s"\n' "$1"
 }
 all_there() {
-  local fact
+  local fact found
   for fact in "${told[@]}"; do
-    cairn memory search "$fact" --json | grep -qF "$fact" || { printf 'lost: %s\n' "$fact"; exit 1; }
+    found=$(cairn memory search "$fact" --json) || { printf 'not answered: %s\n' "$found"; exit 1; }
+    grep -qF "$fact" <<<"$found" || { printf 'lost: %s\n' "$fact"; exit 1; }
   done
   printf '\n(all %s facts are there)\n' "${#told[@]}"
 }
