@@ -79,6 +79,12 @@ export const PROVED: Readonly<Record<string, string>> = {
     "An operator's week on Docker: deploy, break each part, change, roll, scale, upgrade PostgreSQL, lose the passphrase, recover, destroy, deploy again; every fact is still there.",
   "test/e2e/week-kubernetes.nightly.test.ts":
     "An operator's week on Kubernetes: deploy, break each part, change, roll, scale, lose the passphrase, recover, destroy, deploy again; every fact is still there.",
+  "test/e2e/week-proxmox.nightly.test.ts":
+    "An operator's week on Proxmox: deploy, break each part, change, roll, scale, upgrade PostgreSQL, lose the passphrase, recover, destroy, deploy again; every fact is still there.",
+  "test/control/deploy/proxmox-faults.nightly.test.ts":
+    "A Proxmox host that is rebooted or silent in the middle of a command is said in a sentence and in bounded time, and the same command finishes, no row lost.",
+  "test/control/deploy/postgres-recovery-proxmox.nightly.test.ts":
+    "On Proxmox `recover` ends an upgrade of PostgreSQL that was cut off, the passphrase lost as well, with the data that count.",
   "test/control/deploy/postgres-upgrade.nightly.test.ts":
     "On Docker a stack's PostgreSQL goes from 17 to 18, also after kills, and nothing is left to apply.",
   "test/control/deploy/postgres-upgrade-proxmox.nightly.test.ts":
