@@ -14,7 +14,7 @@ export const providersReachable: Check = {
     const apply = await applyCommand(context);
     const target = await context.target();
     // Nodes in containers stand elsewhere than this command: their own word counts.
-    const seen =
+    const seen: Readonly<Record<string, { readonly available: boolean }>> =
       target === null
         ? {}
         : await context.health().then(

@@ -7,9 +7,9 @@ import fc from "fast-check";
 import { v7 } from "uuid";
 import { afterAll, expect, it } from "vitest";
 import { createArchives } from "../../../../runtime/app/archive/archives.ts";
-import { ArchiveLines, FORMAT } from "../../../../runtime/files/memory-archive.ts";
 import { createTokens } from "../../../../runtime/app/tokens.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
+import { ArchiveLines, FORMAT } from "../../../../runtime/files/memory-archive.ts";
 import { describeDatabase } from "../../../support/databases.ts";
 import { systemClock, writerOf } from "../../../support/memory.ts";
 
