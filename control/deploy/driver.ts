@@ -119,6 +119,11 @@ export interface ClosedDatabase {
   open(): Promise<void>;
 }
 
+export interface NamedResource {
+  readonly type: string;
+  readonly name: string;
+}
+
 export interface TargetDriver {
   /**
    * Looks and changes nothing: tools, hosts, keys, contexts, ports, disk. `deployed` are names of what the state records: what
@@ -130,6 +135,8 @@ export interface TargetDriver {
    * fell silent without an end; absent where it would not.
    */
   answers?(signal: AbortSignal): Promise<void>;
+  /** That a disk of the target has no room at all, as a sentence; null where each has some. Absent where the target has no such disk. */
+  fullDisk?(signal: AbortSignal): Promise<string | null>;
   /** Every place that images run on. */
   imagePlaces(): readonly string[];
   /** Memory of these places in bytes, where limits that nobody set come from the size of the machine. */
@@ -175,10 +182,16 @@ export interface TargetDriver {
    */
   removeWorkloads(report: Report, signal: AbortSignal): Promise<readonly string[]>;
   /**
-   * After an older copy of the state was put back: removes what was made since and has no data, of which the engine could make no
-   * second one. Absent where it can.
+   * After an older copy of the state was put back, or the target went away before it answered: removes what stands there unrecorded and
+   * has no data, of which the engine could make no second one. Absent where it can. `asked`: of these alone, by Pulumi type and own
+   * name; resolves with those of them that may have data.
    */
-  removeUnrecorded?(recorded: readonly RecordedResource[], report: Report, signal: AbortSignal): Promise<void>;
+  removeUnrecorded?(
+    recorded: readonly RecordedResource[],
+    report: Report,
+    signal: AbortSignal,
+    asked?: readonly NamedResource[],
+  ): Promise<readonly NamedResource[]>;
   /** Removes data volumes for good. Called after the backup and the typed name alone. */
   deleteData(names: readonly ExistingData[], signal: AbortSignal): Promise<void>;
   /** Writes the data into a new file, a tar archive with gzip; nothing may be at work on them. Absent where it cannot. */

@@ -31,6 +31,8 @@ export interface InfraFiles {
   readonly databaseUpgrade: string;
   /** Journal of a node's new name that is under way. */
   readonly nodeRename: string;
+  /** What a target that went away may have made without an answer. */
+  readonly unanswered: string;
 }
 
 /** Of the local backend, for all stacks of the deployment directory. */
@@ -56,6 +58,7 @@ export function infraFiles(dir: string, stack: string): InfraFiles {
     logs: join(project, "logs"),
     databaseUpgrade: join(project, "postgres-upgrade.json"),
     nodeRename: join(project, "node-rename.json"),
+    unanswered: join(project, "unanswered.json"),
   };
 }
 

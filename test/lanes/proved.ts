@@ -47,6 +47,10 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/e2e/deployment.nightly.test.ts": "From nothing to an agent on Kubernetes that remembers.",
   "test/e2e/docker-disk-full.nightly.test.ts":
     "A full disk of the operator, before `up` and in the middle of a change, is named; with room the change is finished.",
+  "test/e2e/docker-host-full.nightly.test.ts":
+    "A full disk of the Docker host, before `up`, in its middle and in that of a rollout, is named; with room the same command finishes.",
+  "test/e2e/docker-host-lost.nightly.test.ts":
+    "A Docker host that goes down in the middle of `up`, `up --roll` and `destroy` is named; after its start the same command finishes, no row is lost.",
   "test/e2e/docker-kills.nightly.test.ts":
     "`kill -9` at each kind of event of `up` and `destroy` on Docker: the same command finishes, no row is lost, nothing is left over.",
   "test/e2e/docker-operators.nightly.test.ts":
@@ -54,6 +58,10 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/e2e/docker-roll-kills.nightly.test.ts":
     "`kill -9` at each kind of event of `up --roll` and `node remove` on Docker: the same command finishes, no row is lost, nothing is left over.",
   "test/infra/by-hand.engine.test.ts": "`pulumi` by hand runs the built program with the project's own SDK.",
+  "test/e2e/docker-stalled-host.nightly.test.ts":
+    "A Docker host over SSH that accepts and is silent, or falls silent in the middle, is named by every `infra` command in bounded time.",
+  "test/e2e/docker-upgrade-kills.nightly.test.ts":
+    "`kill -9` at each kind of event of `infra postgres upgrade` on Docker: the same command finishes, no row is lost, nothing is left over.",
   "test/infra/by-hand.nightly.test.ts": "`pulumi` by hand in the rendered project does what `cairn infra` does.",
   "test/infra/postgres/start.docker.test.ts":
     "PostgreSQL starts locked down, after any kill, and with data of earlier versions.",

@@ -41,15 +41,26 @@ export interface Operator {
   kept(): Promise<string>;
 }
 
-/** `token`: the owner's. `environment`: on top of this process's own. Ends with the test. */
-export async function operator(token: string, environment: Readonly<Record<string, string>> = {}): Promise<Operator> {
+/**
+ * `token`: the owner's. `environment`: on top of this process's own. `before`: words that stand before each command, such as those
+ * that run it in another network. Ends with the test.
+ */
+export async function operator(
+  token: string,
+  environment: Readonly<Record<string, string>> = {},
+  before: () => readonly string[] = () => [],
+): Promise<Operator> {
   const dir = await temporaryDirectory();
   await writeFile(join(dir, ".env"), `SERVICE_API_TOKEN=${token}\n`, { mode: 0o600 });
   const env = { ...environment, SERVICE_HOME: join(dir, "home"), SERVICE_API_TOKEN: "" };
   const outputs: string[] = [];
 
+  const command = (args: readonly string[]): readonly [string, string[]] => {
+    const [program, ...rest] = [...before(), process.execPath, CAIRN, ...args];
+    return [program ?? process.execPath, rest];
+  };
   const run = async (args: readonly string[]) => {
-    const result = await execa(process.execPath, [CAIRN, ...args, "--json"], {
+    const result = await execa(...command([...args, "--json"]), {
       cwd: dir,
       env,
       reject: false,
@@ -88,11 +99,11 @@ export async function operator(token: string, environment: Readonly<Record<strin
     async enter(words, input = "") {
       const argv = words.includes("--") ? words : ["--", ...words];
       const options = { cwd: dir, env, reject: false, input, stripFinalNewline: false } as const;
-      const { exitCode, stdout } = await execa(process.execPath, [CAIRN, "exec", ...argv], options);
+      const { exitCode, stdout } = await execa(...command(["exec", ...argv]), options);
       return { code: exitCode, stdout };
     },
     async killedAt(words, ...args) {
-      const child = spawn(process.execPath, [CAIRN, ...args], {
+      const child = spawn(...command(args), {
         cwd: dir,
         env: { ...process.env, ...env },
         stdio: ["ignore", "ignore", "pipe"],
@@ -101,7 +112,7 @@ export async function operator(token: string, environment: Readonly<Record<strin
       await kill(child, words);
     },
     async meanwhile<T>(words: string, act: () => unknown, ...args: string[]) {
-      const child = execa(process.execPath, [CAIRN, ...args, "--json", "--json-events"], {
+      const child = execa(...command([...args, "--json", "--json-events"]), {
         cwd: dir,
         env,
         reject: false,

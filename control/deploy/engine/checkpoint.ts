@@ -92,6 +92,19 @@ export function pendingOf(state: ExportedState | null): PendingOperation[] {
   }));
 }
 
+const IMAGE = "docker:index/remoteImage:RemoteImage";
+
+/**
+ * URNs of images of Docker without the id that every container is made from: the host went away between their making and their
+ * reading, and the engine would plan with what it has. Nothing is lost with what is recorded of them.
+ */
+export function unreadImages(state: ExportedState | null): ReadonlySet<string> {
+  const unread = (state?.deployment.resources ?? []).filter(
+    ({ type, outputs }) => type === IMAGE && !outputs?.["imageId"],
+  );
+  return new Set(unread.map(({ urn }) => urn));
+}
+
 /**
  * The state with its interrupted operations reconciled. A creation whose resource exists under `found` becomes that resource,
  * as if the engine had recorded it; every other operation is dropped: an update or a deletion left the resource recorded

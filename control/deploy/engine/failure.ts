@@ -2,6 +2,7 @@
 
 import { stripVTControlCharacters } from "node:util";
 import { CairnError, InfraError } from "../../../runtime/contracts/errors.ts";
+import { unreachableHost } from "../images/docker-cli.ts";
 import { type FailureReport, reportOf } from "./failure-report.ts";
 import { PulumiFailure } from "./pulumi-cli.ts";
 import { parseUrn } from "./urn.ts";
@@ -89,6 +90,12 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
       "begun is found.";
     return fail("other", "INFRA_HOST_UNREACHABLE", words, hint);
   }
+  const unreachable = unreachableHost([text, ...diagnosed(context)].join("\n"));
+  if (unreachable !== null) {
+    const why = unreachable.why === null ? "" : `: ${redactedSentence(unreachable.why, context)}`;
+    const message = `${unreachable.who} does not answer${why || "."}`;
+    return fail("other", "INFRA_HOST_UNREACHABLE", message, `See that it is there: \`${unreachable.see}\`.`);
+  }
   if (/Kubernetes cluster is unreachable|due to unreachable cluster/.test([text, ...diagnosed(context)].join("\n"))) {
     const hint =
       "See whether `kubectl cluster-info` works with deployment.kubernetes.kubeconfig and context. Where they have changed, " +
@@ -167,6 +174,10 @@ function diagnosed({ diagnostics }: FailureContext): string[] {
 function madeWhen({ diagnostics }: FailureContext, words: RegExp): string[] {
   const said = diagnostics.filter(({ message }) => words.test(stripVTControlCharacters(message).trim()));
   return [...new Set(said.flatMap(({ resource }) => resource ?? []))].sort();
+}
+
+function redactedSentence(words: string, { redact }: FailureContext): string {
+  return reportOf(redact(words)).sentence;
 }
 
 function missingPlugin(text: string): { readonly name: string; readonly version: string | null } | null {

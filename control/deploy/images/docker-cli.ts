@@ -129,6 +129,34 @@ export function isUnreachable(words: string): boolean {
   );
 }
 
+export interface Unreachable {
+  /** Begins a sentence. */
+  readonly who: string;
+  /** Null where nothing says it. */
+  readonly why: string | null;
+  /** A command that shows whether it is there again. */
+  readonly see: string;
+}
+
+/** Which engine or host a program did not reach, from its words; null where it did. Docker's own words, and those of ssh. */
+export function unreachableHost(words: string): Unreachable | null {
+  const tunnel = /\[ssh [^\]]*-- (\S+) docker system dial-stdio\] has exited[^\n]*?stderr=([^\n]*)/.exec(words);
+  if (tunnel !== null) {
+    return { who: `The Docker engine at ${tunnel[1]}`, why: tunnel[2]?.trim() || null, see: "docker version" };
+  }
+  const ended =
+    /Timeout, server (\S+) not responding|Connection to (\S+) port \d+ timed out|Connection closed by (\S+) port \d+/.exec(
+      words,
+    );
+  if (ended !== null) {
+    const host = ended[1] ?? ended[2] ?? ended[3] ?? "";
+    return { who: `The host ${host}`, why: "its SSH connection has ended", see: `ssh ${host}` };
+  }
+  if (!isUnreachable(words)) return null;
+  const address = /daemon at ((?:unix|tcp|npipe|https?):\/\/[^\s]*?)[.,;]?(?:\s|$)/.exec(words)?.[1];
+  return { who: `The Docker engine${address === undefined ? "" : ` at ${address}`}`, why: null, see: "docker version" };
+}
+
 /** Where something is, in the middle of a sentence. */
 export function placeOf(host: DockerEngine): string {
   if (typeof host !== "string") return host.place;

@@ -5,6 +5,7 @@ import { Interrupted } from "../../output/failure.ts";
 import type { ExistingData } from "../driver.ts";
 import { type ExportedState, resourcesOf } from "../engine/checkpoint.ts";
 import type { Session } from "./session.ts";
+import { readUnanswered } from "./unanswered.ts";
 
 /** Names to adopt. INFRA_DATA_EXISTS without a terminal, when the answer is no, or when something else runs on them. */
 export async function dataToAdopt(
@@ -13,9 +14,13 @@ export async function dataToAdopt(
   adopt: boolean,
 ): Promise<ReadonlySet<string>> {
   const { driver, run } = session;
-  const strange = unknownData(await driver.existingData(run.signal), state);
+  const unknown = unknownData(await driver.existingData(run.signal), state);
+  // An earlier run has made them itself, and was not answered.
+  const asked = new Set((await readUnanswered(session.files)).map(({ name }) => name));
+  const own = unknown.filter(({ name }) => asked.has(name)).map(({ name }) => name);
+  const strange = unknown.filter(({ name }) => !asked.has(name));
   const names = [...new Set(strange.map(({ name }) => name))].sort();
-  if (names.length === 0) return new Set();
+  if (names.length === 0) return new Set(own);
   refuseUsed(strange);
   const { prompts } = run.services;
   if (!adopt && !(prompts !== null && (await prompts.adopt(names, run.signal)))) {
@@ -25,7 +30,7 @@ export async function dataToAdopt(
     });
   }
   session.report(`Taking over ${names.join(", ")}`);
-  return new Set(names);
+  return new Set([...own, ...names]);
 }
 
 /** Two programs on the same data ruin them, two databases above all: what runs on them has to be stopped first. */

@@ -1,6 +1,6 @@
 /** `infra destroy`: removes what `up` made and keeps the data, unless the stack's name is typed to delete them. */
 
-import { stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { needsTerminal, UsageError } from "../../output/failure.ts";
@@ -58,8 +58,10 @@ export async function destroy(run: OperationInput, options: DestroyOptions): Pro
     );
     const deleted =
       backup === null ? [] : await deleteData(session).catch((error) => Promise.reject(half(error, backup)));
-    if (options.deleteData) await removeRecord(session.files);
-    else await forgetNodes(session, data);
+    if (options.deleteData) {
+      await removeRecord(session.files);
+      await rm(session.files.unanswered, { force: true });
+    } else await forgetNodes(session, data);
     return { ...done, stack: project.plan.stack, kept: options.deleteData ? [] : data, deleted, backup };
   });
 }

@@ -1,7 +1,7 @@
 /** What was changed on the target behind the stack's back: found before anything is planned, and brought back by the same `up`. */
 
 import type { TargetDriver } from "../driver.ts";
-import { type ExportedState, forget, outdate, resourcesOf } from "../engine/checkpoint.ts";
+import { type ExportedState, forget, outdate, resourcesOf, unreadImages } from "../engine/checkpoint.ts";
 import type { Drift, Inspection } from "../inspection.ts";
 import type { Diff, FoundDrift } from "../schemas.ts";
 import type { Session } from "./session.ts";
@@ -27,12 +27,14 @@ export function ofNodes(drift: readonly Drift[], nodes: readonly string[]): read
   return drift.filter(({ node }) => node === null || nodes.includes(node));
 }
 
+/** `former`: URNs of what stays on the target and is the stack's no more. */
 export function planningFor(
   state: ExportedState | null,
   drift: readonly Drift[],
   { readsSettings }: Pick<TargetDriver, "readsSettings">,
+  former: ReadonlySet<string> = new Set(),
 ): Planning {
-  const gone = new Set(drift.flatMap((one) => one.forget));
+  const gone = new Set([...drift.flatMap((one) => one.forget), ...former, ...unreadImages(state)]);
   const again = new Set(drift.flatMap((one) => one.rerun));
   const edited = state !== null && gone.size + again.size > 0 ? outdate(forget(state, gone), again) : null;
   const replace = drift.flatMap((one) => one.replace).filter((urn) => !gone.has(urn));

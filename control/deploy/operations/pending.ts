@@ -4,6 +4,7 @@ import { CairnError } from "../../../runtime/contracts/errors.ts";
 import { pendingOf, resolvePending } from "../engine/checkpoint.ts";
 import type { PendingOutcome } from "../schemas.ts";
 import type { Session } from "./session.ts";
+import { removeUnanswered } from "./unanswered.ts";
 
 /**
  * Resources whose creation was cut off are searched on the target: those that exist are recorded, the others dropped.
@@ -13,6 +14,12 @@ export async function reconcileInterrupted(session: Session): Promise<readonly P
   const { engine, driver, run } = session;
   const state = await session.state();
   const pending = pendingOf(state);
+  try {
+    await removeUnanswered(session, state);
+  } catch (error) {
+    if (!(error instanceof CairnError)) throw error;
+    session.warn(`What an earlier run was not answered is left as it is: ${error.message}`);
+  }
   if (state === null || pending.length === 0) return [];
   session.phase(
     "recover",

@@ -11,6 +11,7 @@ import { ensurePassphrase } from "../state/passphrase.ts";
 import { unknownData } from "./data.ts";
 import { inspectDeployed, planningFor, shownDrift } from "./drift.ts";
 import { refuseManyStops } from "./guards.ts";
+import { formerDatabases } from "./postgres/former-data.ts";
 import { refuseOtherServer } from "./postgres/majors.ts";
 import { refuseUnfinished } from "./postgres/upgrade-journal.ts";
 import { preflight } from "./preflight.ts";
@@ -34,7 +35,8 @@ export async function preview(run: OperationInput): Promise<PreviewResult> {
   await engine.prepare(stackSecrets(project.plan, run.services.now()));
   const program: PulumiFn = await run.services.createProgram(project, { adopt });
   session.phase("preview", "Comparing with what is deployed");
-  const diff: Diff = await engine.preview({ ...session.engineRun(), program, ...planningFor(state, drift, driver) });
+  const planning = planningFor(state, drift, driver, await formerDatabases(session, state));
+  const diff: Diff = await engine.preview({ ...session.engineRun(), program, ...planning });
   const unknown = [...adopt].map((name) => ({
     severity: "warning" as const,
     code: "INFRA_DATA_EXISTS",

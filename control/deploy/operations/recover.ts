@@ -77,9 +77,14 @@ async function refuseLiveEngine(files: InfraFiles, stack: string): Promise<void>
  * found again they are whole. Path of the folder; null where there was nothing.
  */
 async function putAside(files: InfraFiles, now: Date): Promise<string | null> {
-  const present = [files.state, files.stackFile, files.passphrase, files.record, files.deployed].filter((path) =>
-    existsSync(path),
-  );
+  const present = [
+    files.state,
+    files.stackFile,
+    files.passphrase,
+    files.record,
+    files.deployed,
+    files.unanswered,
+  ].filter((path) => existsSync(path));
   if (present.length === 0) return null;
   const folder = join(files.lost, now.toISOString().replaceAll(/[:.]/g, "-"));
   await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -12,11 +12,13 @@ import { describeHolder, type OperatorLock, takeLock } from "../state/operator-l
 import { checkPassphrase, ensurePassphrase } from "../state/passphrase.ts";
 import { createRunLog, type RunLog } from "../state/run-log.ts";
 import { givenBackend } from "./backend.ts";
-import { refuseWithoutRoom, withRoom } from "./full-disk.ts";
+import { refuseWithoutRoom } from "./full-disk.ts";
 import { recordMachines } from "./machines.ts";
+import { withNextCommand } from "./next-command.ts";
 import { readRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 import { givingUp } from "./target-watch.ts";
+import { gatherUnanswered, keepUnanswered, type Unanswered } from "./unanswered.ts";
 
 export interface Session {
   readonly run: OperationInput;
@@ -31,6 +33,8 @@ export interface Session {
   phase(name: string, message: string, total?: number): void;
   report(text: string): void;
   warn(text: string): void;
+  /** Of this run. */
+  readonly unanswered: Unanswered;
   engineRun(signal?: AbortSignal): RunInput;
   /** The recorded state; null where nothing was deployed. INFRA_STATE_UNREADABLE offers a copy. */
   state(): Promise<ExportedState | null>;
@@ -71,7 +75,11 @@ export async function openSession(
     }),
   ]);
   const engine = givingUp(opened, { driver, lost, sleep: services.sleep });
-  const onNote = (note: EngineNote): void => run.onEvent(asEvent(note, time()));
+  const unanswered = gatherUnanswered();
+  const onNote = (note: EngineNote): void => {
+    unanswered.see(note);
+    run.onEvent(asEvent(note, time()));
+  };
   return {
     run,
     project,
@@ -82,6 +90,7 @@ export async function openSession(
     redact,
     report,
     warn: (text) => message("warning", text),
+    unanswered,
     phase: (phase, text, total) =>
       run.onEvent({
         schema: 1,
@@ -145,7 +154,7 @@ export async function withOperatorLock<T>(session: Session, command: string, wor
   try {
     return await withLock(session, command, work);
   } catch (error) {
-    throw await withRoom(session, command, error);
+    throw await withNextCommand(session, command, error);
   }
 }
 
@@ -187,7 +196,7 @@ async function refuseInterrupted(lock: OperatorLock): Promise<never> {
 }
 
 /** A run that was cut off in the middle keeps its record: what it began is for `unlock` to settle. */
-async function finish({ run, files, engine }: Session, lock: OperatorLock, command: string): Promise<void> {
+async function finish({ run, files, engine, unanswered }: Session, lock: OperatorLock, command: string): Promise<void> {
   const { services } = run;
   const waiting = new AbortController();
   // The engine releases its lock a moment after its last event.
@@ -197,6 +206,8 @@ async function finish({ run, files, engine }: Session, lock: OperatorLock, comma
   const state = await engine.state().catch(() => null);
   const open = (await engine.locks()).length > 0 || pendingOf(state).length > 0;
   await copyState(files, state, `after-${command}`, services.now()).catch(() => null);
+  // What failed is worth more: the disk may be full.
+  await keepUnanswered(files, state, unanswered.all()).catch(() => undefined);
   if (open) await lock.abandon();
   else await lock.release();
 }

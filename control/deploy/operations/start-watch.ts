@@ -14,6 +14,8 @@ import type { Session } from "./session.ts";
 const DATABASE_MS = 600_000;
 const NODE_MS = 300_000;
 const POLL_MS = 1_000;
+/** A host that starts anew is there again before that. */
+const UNANSWERED_MS = 120_000;
 /** The most that counts between two looks: a machine that slept, or whose clock was set, has not watched meanwhile. */
 const LONGEST_STEP_MS = 60_000;
 
@@ -102,7 +104,10 @@ async function asStartFailure(session: Session, nodes: readonly string[], error:
   return new StartFailure(error.message, { nodes: database ? null : named, answers: true }, details);
 }
 
-/** What was observed last: every node healthy, or nothing of `unchanged` to wait for. StartFailure names what does not start. */
+/**
+ * What was observed last: every node healthy, or nothing of `unchanged` to wait for. StartFailure names what does not start;
+ * INFRA_HOST_UNREACHABLE where nothing of what is waited for answers.
+ */
 async function untilStarted(session: Session, watched: Watched): Promise<readonly ObservedNode[]> {
   const { driver, run } = session;
   const { services, signal } = run;
@@ -112,6 +117,7 @@ async function untilStarted(session: Session, watched: Watched): Promise<readonl
   // Milliseconds of this watch.
   let elapsed = 0;
   let began = 0;
+  let answeredAt = 0;
   let databaseServed = false;
   for (;;) {
     const seen = await driver.inspect([], signal);
@@ -134,6 +140,8 @@ async function untilStarted(session: Session, watched: Watched): Promise<readonl
     if (waiting.length === 0 && served) return seen.nodes;
     const unready = [...waiting.map(({ one }) => one), ...(served ? [] : [database])];
     if (unchanged && unready.every((one) => one?.state === "missing" || one?.state === "stopped")) return seen.nodes;
+    if (unready.some((one) => one?.state !== "unknown")) answeredAt = elapsed;
+    if (elapsed - answeredAt >= UNANSWERED_MS) throw stalledTarget();
     if (served && !databaseServed) began = elapsed;
     databaseServed ||= served;
     const limitMs = served || database?.state === "unknown" ? NODE_MS : DATABASE_MS;
@@ -149,13 +157,21 @@ async function untilStarted(session: Session, watched: Watched): Promise<readonl
   }
 }
 
+function stalledTarget(): InfraError {
+  return new InfraError("INFRA_HOST_UNREACHABLE", `The target has not answered for ${UNANSWERED_MS / 1_000} s.`, {
+    hint: "Wait until `cairn infra status` shows it again.",
+  });
+}
+
 async function databaseFailed(
   session: Session,
   seen: Started,
   state: StartState,
   limitMs: number,
-): Promise<StartFailure> {
+): Promise<InfraError> {
   const why = reasonOf(seen, state, limitMs);
+  const full = await fullDisk(session, `PostgreSQL does not start: ${why}.`);
+  if (full !== null) return full;
   const words = await lastWordsOf(session, { kind: "postgres" });
   return new StartFailure(
     `PostgreSQL does not start: ${why}.`,
@@ -173,7 +189,7 @@ interface FailedNode {
   readonly state: StartState;
 }
 
-async function nodesFailed(session: Session, failed: readonly FailedNode[]): Promise<StartFailure> {
+async function nodesFailed(session: Session, failed: readonly FailedNode[]): Promise<InfraError> {
   const names = failed.map(({ name }) => name);
   const [first] = failed;
   const answers = failed.some(({ one }) => one?.state !== "unknown");
@@ -181,14 +197,26 @@ async function nodesFailed(session: Session, failed: readonly FailedNode[]): Pro
   const words = await lastWordsOf(session, part);
   const whys = new Set(failed.map(({ one, state }) => reasonOf(one, state, NODE_MS)));
   const who = names.length === 1 ? `The node ${names[0]} does not start` : `The nodes ${names.join(", ")} do not start`;
+  const said = `${who}: ${[...whys].join("; ")}.`;
+  const full = await fullDisk(session, said);
+  if (full !== null) return full;
   return new StartFailure(
-    `${who}: ${[...whys].join("; ")}.`,
+    said,
     { nodes: names, answers },
     {
       hint: `Read its log with \`cairn logs --node ${first?.name ?? ""}\`, correct the cause, and run the same command again.`,
       ...words,
     },
   );
+}
+
+/** No other configuration would mend it, and what would have written why found no room. */
+async function fullDisk({ driver, run }: Session, consequence: string): Promise<InfraError | null> {
+  const full = await driver.fullDisk?.(run.signal).catch(() => null);
+  if (full == null) return null;
+  return new InfraError("INFRA_DISK_FULL", `${full} ${consequence}`, {
+    hint: "Make room there, then run the same command again: nothing that was made is lost.",
+  });
 }
 
 /** Continues a sentence. */

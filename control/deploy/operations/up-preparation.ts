@@ -11,6 +11,7 @@ import { brokenNodes, inspectDeployed, ofNodes, type Planning, planningFor, show
 import { refuseDataLoss } from "./guards.ts";
 import { deliverImages, withImages } from "./images.ts";
 import { reconcileInterrupted } from "./pending.ts";
+import { formerDatabases } from "./postgres/former-data.ts";
 import { bringServer, refuseOtherServer } from "./postgres/majors.ts";
 import { refuseUnfinished } from "./postgres/upgrade-journal.ts";
 import { preflight } from "./preflight.ts";
@@ -65,7 +66,7 @@ export async function prepareUp(session: Session, input: PreparationInput): Prom
   const inspection = await inspectDeployed(session, state);
   const drift = ofNodes(inspection.drift, input.nodes);
   const restarts = restartsIn(inspection);
-  const planning = planningFor(state, drift, driver);
+  const planning = planningFor(state, drift, driver, await formerDatabases(session, state));
   await engine.prepare(stackSecrets(project.plan, run.services.now()));
   const program = await run.services.createProgram(project, { adopt });
   session.phase("preview", "Comparing with what is deployed");
@@ -74,7 +75,7 @@ export async function prepareUp(session: Session, input: PreparationInput): Prom
   const whole = await engine.preview({ ...session.engineRun(), program, onComponent, ...planning });
   await bringServer(session, project, whole);
   await refuseOtherServer(session, project, state, whole);
-  refuseDataLoss(whole, resourcesOf(state));
+  refuseDataLoss(whole, resourcesOf(planning.assuming ?? state));
   const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session, drift);
   return { project, program, adopt, state, whole, components, running, warnings, drift, restarts, planning };
 }

@@ -22,8 +22,11 @@ export interface TypedStack extends Operator {
   writeFor(other: Operator, port: number): Promise<void>;
   /** Makes the table of a hundred rows that have to stay. */
   keepRows(): Promise<void>;
-  /** All rows are there, no engine is left, and of containers and volumes exactly what a stack of these nodes is made of. */
-  expectWhole(nodes: readonly string[], data?: readonly string[]): Promise<void>;
+  /**
+   * All rows are there, no engine is left, and of containers and volumes exactly what a stack of these nodes is made of. `databases`:
+   * ends of the names of PostgreSQL's volumes.
+   */
+  expectWhole(nodes: readonly string[], data?: readonly string[], databases?: readonly string[]): Promise<void>;
   /** No container is left, and exactly the volumes of these nodes' data; without nodes no volume. */
   expectRemoved(data: readonly string[]): Promise<void>;
   /** Ids of its containers. */
@@ -32,12 +35,19 @@ export interface TypedStack extends Operator {
   noteVolumes(): Promise<void>;
 }
 
+export interface TypedStackOptions {
+  /** Where the containers run, as cairn.yaml says it. */
+  readonly host?: string;
+  /** Words that stand before each command. */
+  readonly before?: () => readonly string[];
+}
+
 /** Built and configured, not deployed. Ends with the test. */
-export async function typedStack(nodes: readonly string[]): Promise<TypedStack> {
+export async function typedStack(nodes: readonly string[], options: TypedStackOptions = {}): Promise<TypedStack> {
   const images = await ensureTestImages();
   const name = uniqueName("cairn-typed");
   onTestFinished(() => removed(name));
-  const typed = await operator(TOKEN);
+  const typed = await operator(TOKEN, {}, options.before);
   const ports = await Promise.all(nodes.map(() => freePort()));
   const unnamed = new Set<string>();
   const configuration = (rounds: number, at: readonly number[]) => ({
@@ -50,7 +60,7 @@ export async function typedStack(nodes: readonly string[]): Promise<TypedStack> 
       name,
       target: "docker",
       nodes: nodes.map((node, index) => ({ name: node, port: at[index] })),
-      docker: { network: name },
+      docker: { network: name, ...(options.host === undefined ? {} : { host: options.host }) },
       datahub: { postgres: true, image: images.postgres },
     },
   });
@@ -78,12 +88,12 @@ export async function typedStack(nodes: readonly string[]): Promise<TypedStack> 
     noteVolumes,
     keepRows: async () =>
       void (await sql("CREATE TABLE kept AS SELECT n, md5(n::text) FROM generate_series(1, 100) AS n")),
-    async expectWhole(of, data = of) {
+    async expectWhole(of, data = of, databases = ["postgres-data"]) {
       await noteVolumes();
       await expect.poll(() => processesIn(typed.dir), { timeout: EVENTUALLY_MS }).toEqual([]);
       const parts = ["postgres", ...of].flatMap((part) => [`${name}-${part}`, `${name}-${part}.files`]);
       expect(await containersOf(name)).toEqual(parts.sort());
-      expect(await volumesOf(name)).toEqual(volumes(name, data));
+      expect(await volumesOf(name)).toEqual(volumes(name, data, databases));
       await noOrphans();
       expect(await sql("SELECT count(*) FROM kept WHERE md5(n::text) = md5")).toBe("100");
     },
@@ -103,10 +113,10 @@ async function processesIn(dir: string): Promise<string[]> {
   return pids.filter((_pid, index) => places[index] === join(dir, "infra"));
 }
 
-function volumes(name: string, nodes: readonly string[]): string[] {
+function volumes(name: string, nodes: readonly string[], databases: readonly string[] = ["postgres-data"]): string[] {
   if (nodes.length === 0) return [];
   const own = nodes.flatMap((node) => [`${name}-${node}-home`, `${name}-${node}-workspace`]);
-  return [...own, `${name}-postgres-data`].sort();
+  return [...own, ...databases.map((one) => `${name}-${one}`)].sort();
 }
 
 async function lines(...args: string[]): Promise<string[]> {

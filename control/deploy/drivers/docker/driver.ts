@@ -10,12 +10,13 @@ import { engineMemory } from "./host/inventory.ts";
 import { removeUnrecorded, removeWorkloads } from "./host/workloads.ts";
 import { architectures, deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { inspect, observe } from "./observe.ts";
-import { preflight } from "./preflight.ts";
+import { fullDisk, preflight } from "./preflight.ts";
 import { findInterrupted } from "./reconcile.ts";
 
 export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues, "registry">): TargetDriver {
   return {
     preflight: (signal, deployed) => preflight(plan, signal, deployed),
+    fullDisk: (signal) => fullDisk(plan, signal),
     imagePlaces: () => imagePlaces(plan),
     machines: async (places, signal) =>
       Object.fromEntries(await Promise.all(places.map(async (place) => [place, await engineMemory(place, signal)]))),
@@ -30,7 +31,7 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
     readsSettings: false,
     findInterrupted: (type, name, signal) => findInterrupted(plan, type, name, signal),
     removeWorkloads: (report, signal) => removeWorkloads(plan, report, signal),
-    removeUnrecorded: (recorded, report, signal) => removeUnrecorded(plan, recorded, report, signal),
+    removeUnrecorded: (recorded, report, signal, asked) => removeUnrecorded(plan, { recorded, asked }, report, signal),
     deleteData: (names, signal) => deleteData(plan, names, signal),
     archiveData: (data, file, _report, signal) => archiveData(plan, data, file, signal),
     copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),

@@ -6,6 +6,7 @@ import { identityOf, inspectImage } from "../../images/inspect.ts";
 import { hasImage as engineHasImage, pullImage, runnable, sendImage } from "../../images/transport.ts";
 import type { Report } from "../../inspection.ts";
 import { hostsOf } from "./host/names.ts";
+import { whileReachable } from "./host/reachable.ts";
 
 const HERE = "local";
 
@@ -33,8 +34,13 @@ export interface Delivery {
   readonly signal: AbortSignal;
 }
 
-/** INFRA_IMAGE_MISSING when neither a registry nor this machine has it. */
-export async function deliverImage(registry: SecretValues["registry"], delivery: Delivery): Promise<void> {
+/** INFRA_IMAGE_MISSING when neither a registry nor this machine has it; INFRA_HOST_UNREACHABLE also where it falls silent. */
+export function deliverImage(registry: SecretValues["registry"], delivery: Delivery): Promise<void> {
+  const { place } = delivery;
+  return whileReachable(place, delivery.signal, (signal) => deliver(registry, { ...delivery, signal }));
+}
+
+async function deliver(registry: SecretValues["registry"], delivery: Delivery): Promise<void> {
   const { image, place, report, signal } = delivery;
   if (await hasImage(image, place, signal)) return;
   if (typeof image !== "string") {

@@ -29,6 +29,8 @@ const GIB = 1024 ** 3;
 /** Bytes: less is an error, or a warning. An image and a young database fit. */
 const DISK_ERROR = GIB;
 const DISK_WARNING = 5 * GIB;
+/** Bytes: less than a database needs to go on. */
+const DISK_FULL = 32 * 1024 ** 2;
 /** The default of Docker's libraries. */
 const DEFAULT_ENDPOINT = "unix:///var/run/docker.sock";
 
@@ -170,9 +172,22 @@ export function parseListeners(text: string): Listener[] {
   });
 }
 
-async function examineDisk(place: string, ssh: SshAddress | null, signal: AbortSignal): Promise<Finding[]> {
+async function freeAt(place: string, ssh: SshAddress | null, signal: AbortSignal): Promise<number | null> {
   const root = await engineRoot(place, signal);
-  const free = ssh ? await remoteFree(ssh, root, signal) : await localFree(root);
+  return ssh ? remoteFree(ssh, root, signal) : localFree(root);
+}
+
+/** A host of which Docker's disk has no room for anything, as a sentence; null where each has some. */
+export async function fullDisk(plan: DockerPlan, signal: AbortSignal): Promise<string | null> {
+  for (const place of hostsOf(plan)) {
+    const free = await freeAt(place, parseDockerHost(place), signal);
+    if (free !== null && free < DISK_FULL) return `The disk of Docker ${placeOf(place)} is full.`;
+  }
+  return null;
+}
+
+async function examineDisk(place: string, ssh: SshAddress | null, signal: AbortSignal): Promise<Finding[]> {
+  const free = await freeAt(place, ssh, signal);
   if (free === null || free >= DISK_WARNING) return [];
   const message = `The disk of Docker ${placeOf(place)} has ${bytes(free)} left.`;
   const hint =

@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types.ts";
+import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import type { NodeChange, Step } from "../../../rollout/rollback.ts";
 import { resourcesOf } from "../../engine/checkpoint.ts";
@@ -138,9 +139,19 @@ async function applyTo(run: NodeRun, project: ReadProject, node: string, words: 
   });
 }
 
+/** INFRA_HOST_UNREACHABLE where the node was not reached because its host is away: then nothing is known of the node. */
 async function pass({ run, driver, phase }: Session, project: ReadProject, node: string): Promise<void> {
   phase("gate", `Testing ${node}`);
-  await run.services.nodes.gate({ project, driver, node }, run.signal);
+  try {
+    await run.services.nodes.gate({ project, driver, node }, run.signal);
+  } catch (error) {
+    run.signal.throwIfAborted();
+    const seen = (await driver.observe(run.signal)).find(({ name }) => name === node);
+    if (seen?.state !== "unknown") throw error;
+    throw new InfraError("INFRA_HOST_UNREACHABLE", `The host of ${node} does not answer (${seen.place}).`, {
+      hint: "Wait until `cairn infra status` shows the node again.",
+    });
+  }
 }
 
 /** INFRA_UP_REFUSED where the node cannot have its change alone: asked before the first one is touched. */

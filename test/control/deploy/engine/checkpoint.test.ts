@@ -8,6 +8,7 @@ import {
   resourcesOf,
   toStored,
   unprotect,
+  unreadImages,
 } from "../../../../control/deploy/engine/checkpoint.ts";
 
 const TYPE = "docker:index/container:Container";
@@ -88,6 +89,22 @@ describe("a stack's state", () => {
     };
     const resolved = resolvePending(given as ExportedState, new Map([[urnOf("a"), "found-a"]]));
     expect(resourcesOf(resolved).map(({ name: own }) => own)).toEqual(["z", "a", "b"]);
+  });
+
+  it("finds images that were never read", () => {
+    const image = (id: string, outputs?: object) => ({
+      urn: id,
+      type: "docker:index/remoteImage:RemoteImage",
+      outputs,
+    });
+    const resources = [
+      image("none"),
+      image("empty", { imageId: "" }),
+      image("whole", { imageId: "sha256:1" }),
+      resource("a"),
+    ];
+    const state = { version: 3, deployment: { resources } } as ExportedState;
+    expect([...unreadImages(state)]).toEqual(["none", "empty"]);
   });
 
   it("keeps what it does not know", () => {

@@ -115,6 +115,44 @@ describe("a failure of the engine", () => {
     expect(error).toMatchObject({ code, message: sentence });
   });
 
+  it.each([
+    [
+      "its daemon is gone",
+      "Unable to read Docker image into resource: Cannot connect to the Docker daemon at unix:///run/x.sock. Is the docker daemon running?",
+      "The Docker engine at unix:///run/x.sock does not answer.",
+    ],
+    [
+      "its connection broke",
+      'Unable to create container: error during connect: Post "http://x/containers/create": EOF',
+      "The Docker engine does not answer.",
+    ],
+    [
+      "ssh ends without a connection",
+      'error during connect: Get "http://docker/_ping": command [ssh -o BatchMode=yes -l root -- far.example docker system dial-stdio] has exited with exit status 255, make sure the URL is valid: stderr=Connection timed out during banner exchange',
+      "The Docker engine at far.example does not answer: Connection timed out during banner exchange.",
+    ],
+    [
+      "ssh notices that nothing comes any more",
+      'exit status 255: running "docker update":\nTimeout, server far.example not responding.',
+      "The host far.example does not answer: its SSH connection has ended.",
+    ],
+  ])("names the Docker engine that went away: %s", (_words, message, sentence) => {
+    const diagnostics = [{ message, resource: "lab-one" }];
+    expect(describeEngineFailure(failed("error: update failed"), { ...context, diagnostics }).error).toMatchObject({
+      code: "INFRA_HOST_UNREACHABLE",
+      message: sentence,
+    });
+  });
+
+  it("tells a full disk of the target from one of this machine", () => {
+    const message = "Unable to create container: mkdir /var/lib/docker/overlay2/x: no space left on device";
+    const diagnostics = [{ message, resource: "lab-one" }];
+    expect(describeEngineFailure(failed("error: update failed"), { ...context, diagnostics }).error).toMatchObject({
+      code: "INFRA_DISK_FULL",
+      message: "A disk of the target was full when this was made: lab-one.",
+    });
+  });
+
   it("is an interruption when the engine was asked to stop", () => {
     expect(describeEngineFailure(failed("error: update canceled", "", true), context)).toMatchObject({
       kind: "cancelled",

@@ -73,6 +73,34 @@ describe("waiting for what was started", () => {
     expect(snapshots).toBeLessThan(310);
   });
 
+  it("says that the target's disk is full where that is why nothing starts", async () => {
+    const inspect = async () => inspection({ ...node("one", "unhealthy"), restarts: 3 });
+    const fullDisk = async () => "The disk of Docker of this machine is full.";
+    await expect(reconcileAndWait(session({ inspect, fullDisk }), watched("one"))).rejects.toMatchObject({
+      code: "INFRA_DISK_FULL",
+      message: expect.stringMatching(/^The disk of Docker of this machine is full\. The node one does not start/),
+    });
+    const roomy = session({ inspect, fullDisk: async () => null });
+    await expect(reconcileAndWait(roomy, watched("one"))).rejects.toBeInstanceOf(StartFailure);
+  });
+
+  it("gives up a target that does not answer, and waits on for one that answers again", async () => {
+    const unreachable: ObservedNode = { ...node("one", "unknown"), state: "unknown" };
+    let snapshots = 0;
+    const never = async () =>
+      ++snapshots > 1_000 ? Promise.reject(new Error("waited for too long")) : inspection(unreachable);
+    await expect(reconcileAndWait(session({ inspect: never }), watched("one"))).rejects.toMatchObject({
+      code: "INFRA_HOST_UNREACHABLE",
+      message: "The target has not answered for 120 s.",
+    });
+    let probes = 0;
+    const again = async () => {
+      if (++probes > 200) return inspection(node("one", "healthy"));
+      return inspection(probes % 100 > 0 ? unreachable : node("one", "starting"));
+    };
+    expect(await reconcileAndWait(session({ inspect: again }), watched("one"))).toMatchObject([{ health: "healthy" }]);
+  });
+
   it.each([
     ["lab-node-2 does not become ready: no.", ["node-2"]],
     ["lab-node-2-0 does not become ready: no.", ["node-2"]],

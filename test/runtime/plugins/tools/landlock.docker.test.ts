@@ -252,7 +252,7 @@ it("keep the network from commands of others, and leave it to those of the owner
 
 it("bound processes and memory, and leave no set-uid file and no namespace", { timeout: 120_000 }, async () => {
   const fork = `const { spawn } = require("node:child_process"); let started = 0; const next = () => {
-    const child = spawn("sleep", ["30"], { stdio: "ignore" }).once("error", () => { console.log("started", started); process.exit() });
+    const child = spawn("sleep", ["300"], { stdio: "ignore" }).once("error", () => { console.log("started", started); process.exit() });
     if (child.pid && (started += 1) < 1500) setImmediate(next); else if (child.pid) { console.log("started", started); process.exit() }
   }; next()`;
   const [processes, memory, mode, namespace, score] = (

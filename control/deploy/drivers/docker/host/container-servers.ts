@@ -22,6 +22,7 @@ import { closeDatabase, openDatabase, type Server } from "./closed-database.ts";
 import { CONTENTS } from "./database-contents.ts";
 import { findContainers, removeContainer } from "./inventory.ts";
 import { ONE_OFF } from "./one-off.ts";
+import { whileReachable } from "./reachable.ts";
 import { secondServer } from "./second-server.ts";
 
 /** Milliseconds: until a server answers that recovers or makes a cluster; until one has stopped; of one container that goes at once. */
@@ -114,13 +115,14 @@ export function containerServers(place: ServersPlace): ContainerServers {
       const address = `host=127.0.0.1 port=${port} sslmode=require user=${POSTGRES.role} dbname=${POSTGRES.database}`;
       const restore = `PGPASSWORD=$(cat "$POSTGRES_PASSWORD_FILE") exec pg_restore -d '${address}' --no-owner --no-privileges --exit-on-error`;
       const into = ["exec", "-i", second.container, "/bin/sh", "-c", restore];
-      const options = { reject: false, cancelSignal: signal, buffer: { stdout: false } } as const;
       const [reader, writer] = [await dockerCommand(dump, host), await dockerCommand(into, host)];
-      const writing = execa(reader.program, reader.args, options);
-      const restored = await writing.pipe(writer.program, writer.args, options);
-      const dumped = await writing;
-      await Promise.all([reader.close(), writer.close()]);
-      signal.throwIfAborted();
+      const [restored, dumped] = await whileReachable(host, signal, async (ending) => {
+        const options = { reject: false, cancelSignal: ending, buffer: { stdout: false } } as const;
+        const writing = execa(reader.program, reader.args, options);
+        const ends = [await writing.pipe(writer.program, writer.args, options), await writing] as const;
+        ending.throwIfAborted();
+        return ends;
+      }).finally(() => Promise.all([reader.close(), writer.close()]));
       // A restore that fails ends the dump, too: its words come first.
       if (restored.failed) throw dockerFailure(restored.stderr, "pg_restore", host);
       if (dumped.failed) throw dockerFailure(dumped.stderr, "pg_dump", host);
@@ -153,9 +155,12 @@ export function containerServers(place: ServersPlace): ContainerServers {
   async function psql({ container }: Server, sql: string, signal: AbortSignal): Promise<string> {
     const words = ["exec", "-i", container, "psql", "-XqAt", ...as, "-v", "ON_ERROR_STOP=1"];
     const command = await dockerCommand(words, host);
-    const result = await execa(command.program, command.args, { reject: false, input: sql, cancelSignal: signal });
-    await command.close();
-    signal.throwIfAborted();
+    const result = await whileReachable(host, signal, async (ending) => {
+      const options = { reject: false, input: sql, cancelSignal: ending } as const;
+      const done = await execa(command.program, command.args, options);
+      ending.throwIfAborted();
+      return done;
+    }).finally(() => command.close());
     if (result.failed) throw dockerFailure(result.stderr, `psql in ${container}`, host);
     return result.stdout;
   }

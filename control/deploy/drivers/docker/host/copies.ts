@@ -9,6 +9,7 @@ import type { ExistingData } from "../../../driver.ts";
 import { askDocker, dockerArguments, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
 import { runnable } from "../../../images/transport.ts";
 import { ONE_OFF } from "./one-off.ts";
+import { whileReachable } from "./reachable.ts";
 
 /** Milliseconds; homes and workspaces may be large. */
 const COPY_MS = 3_600_000;
@@ -26,13 +27,16 @@ export async function archiveData(
   const args = [...ONE_OFF, ...mounts, "--entrypoint", "tar", imageAt(plan, first.place), "-C", "/data", "-cz", "."];
   const part = `${file}.part`;
   await writeFile(part, "", { mode: 0o600 });
-  const result = await execa("docker", dockerArguments(args, first.place), {
-    reject: false,
-    stdin: "ignore",
-    stdout: { file: part },
-    cancelSignal: signal,
+  const result = await whileReachable(first.place, signal, async (ending) => {
+    const done = await execa("docker", dockerArguments(args, first.place), {
+      reject: false,
+      stdin: "ignore",
+      stdout: { file: part },
+      cancelSignal: ending,
+    });
+    ending.throwIfAborted();
+    return done;
   });
-  signal.throwIfAborted();
   if (result.failed) {
     await rm(part, { force: true });
     throw dockerFailure(result.stderr, "tar of the node's volumes", first.place);
@@ -52,7 +56,9 @@ export async function copyData(
   const mounts = ["--volume", `${from.name}:/from:ro`, "--volume", `${to}:/to`];
   const copy = "find /to -mindepth 1 -delete && cp -a /from/. /to/";
   const args = [...ONE_OFF, ...mounts, "--entrypoint", "/bin/sh", imageAt(plan, from.place), "-c", copy];
-  const result = await tryDocker(args, call, COPY_MS);
+  const result = await whileReachable(from.place, signal, (ending) =>
+    tryDocker(args, { ...call, signal: ending }, COPY_MS),
+  );
   if (!result.ok) throw dockerFailure(result.stderr, `cp of ${from.name}`, from.place);
 }
 

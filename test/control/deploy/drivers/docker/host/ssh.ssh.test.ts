@@ -6,9 +6,11 @@ import { createServer } from "node:http";
 import { connect } from "node:net";
 import { delimiter, join } from "node:path";
 import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createDockerDriver } from "../../../../../../control/deploy/drivers/docker/driver.ts";
+import { whileReachable } from "../../../../../../control/deploy/drivers/docker/host/reachable.ts";
 import { openTunnel, runRemote } from "../../../../../../control/deploy/drivers/docker/host/ssh.ts";
 import type { SshAddress } from "../../../../../../infra/components/docker/address.ts";
 import { lacks } from "../../../../../lanes/tools.ts";
@@ -17,6 +19,7 @@ import { createFakeTools, type FakeTools } from "../../../../../support/fake-too
 import { startForeignListener } from "../../../../../support/foreign-listener.ts";
 import { closedPort } from "../../../../../support/ports.ts";
 import { type SshServer, startSshd } from "../../../../../support/ssh/sshd.ts";
+import { startStalledProxy } from "../../../../../support/ssh/stalled-proxy.ts";
 
 const signal = new AbortController().signal;
 let server: SshServer;
@@ -140,6 +143,23 @@ test("a tunnel leads to a node's port there, and ends when it is closed", async 
   } finally {
     node.close();
   }
+});
+
+test("work of any length ends where the host falls silent, and is not disturbed before", {
+  timeout: 120_000,
+}, async () => {
+  const proxy = await startStalledProxy();
+  onTestFinished(() => proxy.stop());
+  vi.stubEnv("PATH", `${proxy.programs}${delimiter}${process.env.PATH}`);
+  const failing = () => Promise.reject(new Error("its own"));
+  await expect(whileReachable(proxy.url, signal, failing, 10)).rejects.toThrow("its own");
+  expect(await whileReachable(proxy.url, signal, () => sleep(1_000, "done"), 10)).toBe("done");
+  const long = whileReachable(proxy.url, signal, (ending) => sleep(3_600_000, "done", { signal: ending }), 10);
+  proxy.silence();
+  await expect(long).rejects.toMatchObject({
+    code: "INFRA_HOST_UNREACHABLE",
+    message: expect.stringContaining("127.0.0.1 cannot be reached over SSH"),
+  });
 });
 
 test("an abort ends a command", async () => {

@@ -1,4 +1,4 @@
-/** A disk that was full in the middle of a run: which command leads on, told by what the run has remaining. */
+/** A disk that was full, or a host that went away, in the middle of a run: which command leads on, told by what the run has remaining. */
 
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import type { Engine } from "../../../../control/deploy/engine/engine.ts";
 import { PulumiFailure } from "../../../../control/deploy/engine/pulumi-cli.ts";
 import { infraFiles } from "../../../../control/deploy/files.ts";
-import { withRoom } from "../../../../control/deploy/operations/full-disk.ts";
+import { withNextCommand } from "../../../../control/deploy/operations/next-command.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 
 const EMPTY = { version: 3, deployment: {} };
@@ -35,14 +35,14 @@ async function said(
     },
     locks: async () => Array.from({ length: remaining.locks ?? 0 }, () => ({})),
   } as unknown as Engine; // Only these two are asked.
-  return withRoom({ engine, files }, "up", error);
+  return withNextCommand({ engine, files }, "up", error);
 }
 const hinting = (hint: string) => ({ code: "INFRA_DISK_FULL", details: { hint: expect.stringContaining(hint) } });
 
 describe("a run on a disk that was full", () => {
   it("is taken up by the same command where it left nothing open", async () => {
-    expect(await said({})).toMatchObject(hinting("then run the same command again"));
-    expect(await said({ state: EMPTY })).toMatchObject(hinting("then run the same command again"));
+    expect(await said({})).toMatchObject(hinting("Make room. Then run the same command again"));
+    expect(await said({ state: EMPTY })).toMatchObject(hinting("Make room. Then run the same command again"));
   });
 
   it("is unlocked first where an operation is open or the engine's lock is there", async () => {
@@ -54,7 +54,7 @@ describe("a run on a disk that was full", () => {
 
   it("gets the copy of its state back where that was cut off, and is recovered where there is none", async () => {
     expect(await said({ state: UNREADABLE, copy: true })).toMatchObject(
-      hinting("`cairn infra unlock --restore-state` and `cairn infra up --adopt`."),
+      hinting("`cairn infra unlock --restore-state` and `cairn infra up --adopt`:"),
     );
     expect(await said({ state: UNREADABLE })).toMatchObject(hinting("`cairn infra recover`"));
   });
@@ -70,5 +70,20 @@ describe("a run on a disk that was full", () => {
     expect(await said({}, refusal)).toBe(refusal);
     const other = new Error("something else");
     expect(await said({}, other)).toBe(other);
+  });
+
+  it("names the command after a host that went away as well, unless who was at work has said what helps", async () => {
+    const unreachable = new InfraError("INFRA_HOST_UNREACHABLE", "It does not answer.", { hint: "See that it runs." });
+    const hint = "See that it runs. Then run `cairn infra unlock` and the same command again";
+    expect(await said({ locks: 1 }, unreachable)).toMatchObject({
+      code: "INFRA_HOST_UNREACHABLE",
+      message: "It does not answer.",
+      details: { hint: expect.stringContaining(hint) },
+    });
+    const wrapped = new InfraError("INFRA_HOST_UNREACHABLE", "The switch stopped.", {
+      hint: "It finishes.",
+      cause: unreachable,
+    });
+    expect(await said({ locks: 1 }, wrapped)).toBe(wrapped);
   });
 });

@@ -1,0 +1,81 @@
+/** The disk of the Docker host full, before `up`, in the middle of it, of a change and of `up --roll`: said, and finished with room. */
+
+import { appendFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { lacks } from "../lanes/tools.ts";
+import { IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
+import { roomOn, type SecondEngine } from "../support/docker/second-engine.ts";
+import { stackOnHost } from "../support/docker/stack-on-host.ts";
+
+const phase = (name: string) => `"phase":"${name}"`;
+const step = (op: string, state: string) => `"op":"${op}","state":"${state}"`;
+/** Twice as long as it takes where other suites share the processors. */
+const LONG_MS = 2 * IMAGES_TIMEOUT_MS;
+const DISK_MIB = 4_096;
+const MIB = 1024 ** 2;
+
+const UP = ["infra", "up", "--yes"];
+const ROLL = ["infra", "up", "--roll", "--yes"];
+
+interface Failure {
+  readonly error: { readonly code: string; readonly message: string; readonly hint: string };
+}
+
+describe.skipIf(lacks("docker", "docker-images", "docker-twice", "pulumi-docker", "pulumi-command"))(
+  "a full disk of the host",
+  () => {
+    it("is named, and with room the same command finishes: no row is lost, nothing is left over", {
+      timeout: LONG_MS,
+    }, async () => {
+      const { stack, engine } = await stackOnHost(["a", "b"], { diskMiB: DISK_MIB });
+      const fullAt = async (event: string, command: readonly string[]): Promise<void> => {
+        const answer = await stack.meanwhile<Failure>(event, () => fill(engine, 0), ...command);
+        rmSync(fillerOf(engine));
+        expect(answer.error, `${command.join(" ")} at ${event}`).toMatchObject({ code: "INFRA_DISK_FULL" });
+      };
+      // Before anything is made.
+      fill(engine, 500 * MIB);
+      expect(await stack.refused(...UP)).toMatchObject({ code: "INFRA_DISK_FULL" });
+      await stack.expectRemoved([]);
+      rmSync(fillerOf(engine));
+
+      await fullAt(phase("up"), UP);
+      expect(await stack.finished(...UP)).toMatchObject({ healthy: true });
+      await stack.keepRows();
+      await stack.expectWhole(["a", "b"]);
+
+      await stack.write(60);
+      await fullAt(step("delete-replaced", "done"), ROLL);
+      expect(await stack.finished(...ROLL)).toMatchObject({ healthy: true });
+      await stack.expectWhole(["a", "b"]);
+
+      await stack.write(61);
+      await fullAt(phase("node"), ROLL);
+      expect(await stack.finished(...ROLL)).toMatchObject({ healthy: true });
+      await stack.expectWhole(["a", "b"]);
+      expect(await stack.cairn("infra", "preview")).toMatchObject({ changes: [], drift: [] });
+    });
+  },
+);
+
+const fillerOf = ({ disk }: SecondEngine): string => join(disk, "filler");
+
+/** To the last page, or so that this many bytes are left. */
+function fill(engine: SecondEngine, room: number): void {
+  const file = fillerOf(engine);
+  try {
+    for (;;) {
+      const remaining = roomOn(engine.disk) - room;
+      if (remaining <= 0) return;
+      appendFileSync(file, Buffer.alloc(Math.max(512, Math.min(remaining, 16 * MIB))));
+    }
+  } catch {
+    // The last page of it, too: a small file fits where a large block does not.
+    try {
+      for (;;) appendFileSync(file, Buffer.alloc(512));
+    } catch {
+      // Full.
+    }
+  }
+}
