@@ -218,7 +218,7 @@ describe("a node in a container", () => {
     expect(refused.stderr).toContain("Read-only file system");
 
     // The shell ends at once, its child later: by then it is process 1 that has to take note.
-    const orphan = await say("sleep 1 >/dev/null 2>&1 & echo $!");
+    const orphan = await say("sleep 20 >/dev/null 2>&1 & echo $!");
     expect(await say(`grep PPid /proc/${orphan}/status`)).toMatch(/PPid:\s+1$/);
     await expect.poll(async () => (await dockerOutcome("exec", id, "test", "-d", `/proc/${orphan}`)).failed).toBe(true);
     expect(await say("grep -l 'State:.*zombie' /proc/[0-9]*/status || true")).toBe("");
