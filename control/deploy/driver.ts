@@ -75,7 +75,7 @@ export interface PartCommand {
 
 /**
  * Two servers of PostgreSQL: the stack's own, and a second one of another major beside it, which no node reaches. Errors as of the
- * target's tools. Absent where data go to another major by backup and restore alone.
+ * target's tools.
  */
 export interface DatabaseServers {
   /**
@@ -91,8 +91,8 @@ export interface DatabaseServers {
   majors(image: string, signal: AbortSignal): Promise<{ readonly server: number; readonly data: number | null } | null>;
   /** Whether something has the name of these data. */
   exists(data: string, signal: AbortSignal): Promise<boolean>;
-  /** Bytes of the stack's data, and what their disk has free. */
-  room(signal: AbortSignal): Promise<{ readonly used: number; readonly free: number }>;
+  /** Bytes of the stack's data, and what their disk has free. `remedy`: what the operator makes more room with. */
+  room(signal: AbortSignal): Promise<Room>;
   /** With the settings and limits of the stack's own server, on new data. Resolves when it answers. */
   startSecond(image: string, data: string, signal: AbortSignal): Promise<void>;
   /** Ends the connections of nodes and lets none in until it is opened, this process ends, or the server is started anew. */
@@ -111,6 +111,13 @@ export interface DatabaseServers {
   removeSecond(data: string, signal: AbortSignal): Promise<void>;
   /** A command of the operator's that removes data for good. */
   removal(data: string): string;
+}
+
+export interface Room {
+  readonly used: number;
+  readonly free: number;
+  /** A sentence; when absent the disk is the host's. */
+  readonly remedy?: string;
 }
 
 export interface ClosedDatabase {
@@ -198,6 +205,7 @@ export interface TargetDriver {
   archiveData?(data: readonly ExistingData[], file: string, report: Report, signal: AbortSignal): Promise<void>;
   /** Another volume of the same place, made where it is missing, gets the content of this one and no other. Absent where it cannot. */
   copyData?(from: ExistingData, to: string, node: string, signal: AbortSignal): Promise<void>;
+  /** Absent where the plan has no PostgreSQL. */
   readonly database?: DatabaseServers;
   connect(node: string, signal: AbortSignal): Promise<NodeConnection>;
   /** How to read a part's log, or to run a command in it. INFRA_PLAN_INVALID for a part that the plan has not. */

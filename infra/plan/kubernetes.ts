@@ -1,4 +1,6 @@
 /** The kubernetes target's part of a plan: groups, storage and service. */
+import { DATABASE_FOLDER } from "../components/kubernetes/names.ts";
+import { DATABASE_NAME, directoryData } from "./names.ts";
 import { limitsOf, nodePath } from "./node.ts";
 import type { Problems } from "./problems.ts";
 import type { TargetContext } from "./target-context.ts";
@@ -18,12 +20,21 @@ export function planKubernetes(context: TargetContext, problems: Problems): Kube
       nodeSelector: settings.labels ?? {},
     }),
   );
+  const directory = kubernetes.database_directory;
+  if (directory === DATABASE_NAME) {
+    problems.refuse(
+      "deployment.kubernetes.database_directory",
+      `${directory} is kept for other targets: choose another`,
+    );
+  }
+  const named = directory !== undefined && directory !== DATABASE_FOLDER;
+  const data = named ? { data: directoryData(common.stack, directory) } : {};
   checkReplicas(context, replicas, problems);
   checkResources(context, planned, problems);
   return {
     ...common,
     // Its service is what nodes reach it by: nothing of it is published.
-    postgres: common.postgres && { ...common.postgres, publish: null },
+    postgres: common.postgres && { ...common.postgres, ...data, publish: null },
     target: "kubernetes",
     nodes: planned,
     kubeconfig: kubernetes.kubeconfig ?? null,

@@ -10,6 +10,7 @@ import {
   objectLabels,
   POSTGRES_NODE,
   plannedClaims,
+  registrySecretName,
   workloadName,
 } from "../components/kubernetes/names.ts";
 import { makeNetworkPolicies } from "../components/kubernetes/network-policies.ts";
@@ -95,7 +96,7 @@ function registrySecret(
   options: CustomResourceOptions,
 ): { readonly name: string; readonly made: Secret } | null {
   if (plan.imagePullSecret !== null || secrets.registry === null) return null;
-  const name = `${plan.stack}-registry`;
+  const name = registrySecretName(plan.stack);
   const text = JSON.stringify({ auths: dockerAuths(secrets.registry) });
   const data = secret({
     ".dockerconfigjson": Buffer.from(text).toString("base64"),

@@ -97,6 +97,8 @@ export const PROVED: Readonly<Record<string, string>> = {
     "On Docker a stack's PostgreSQL goes from 17 to 18, also after kills, and nothing is left to apply.",
   "test/control/deploy/postgres-upgrade-proxmox.nightly.test.ts":
     "On Proxmox a stack's PostgreSQL goes from 17 to 18, stays where a step fails, and is finished where the switch was cut off.",
+  "test/control/deploy/postgres-upgrade-kubernetes.nightly.test.ts":
+    "On a cluster that runs pods a stack's PostgreSQL goes from 17 to 18, stays where a step fails, and is finished where the switch was cut off.",
   "test/control/deploy/postgres-upgrade.engine.test.ts":
     "An upgrade of PostgreSQL goes in order, goes back where it fails, and is taken up after it was cut off.",
   "test/control/deploy/failing-start.engine.test.ts":

@@ -4,8 +4,8 @@
  */
 
 import { InfraError } from "../../../runtime/contracts/errors.ts";
-import { DATABASE_NAME, LONGEST_WORKLOAD, stackNames } from "../../plan/names.ts";
-import type { KubernetesPlan } from "../../plan/types.ts";
+import { DATABASE_NAME, dataDirectoryOf, LONGEST_WORKLOAD, stackNames } from "../../plan/names.ts";
+import { type KubernetesPlan, POSTGRES } from "../../plan/types.ts";
 
 export const POSTGRES_NODE = DATABASE_NAME;
 export const NODE_CONTAINER = "cairn";
@@ -14,6 +14,8 @@ export const POSTGRES_CONTAINER = "postgres";
 /** Claim templates of a group; a pod's claims are named after them. */
 const NODE_CLAIMS = ["home", "workspace"] as const;
 export const POSTGRES_CLAIM = "data";
+/** Of data that no upgrade has written. */
+export const DATABASE_FOLDER = "pgdata";
 
 export const MANAGER = "cairn";
 /** The image that a pod was made for: two builds may share a reference. */
@@ -38,7 +40,7 @@ export function peersName(stack: string, node: string): string {
   return `${stack}-${node}-pods`;
 }
 
-function podName(stack: string, node: string, ordinal: number): string {
+export function podName(stack: string, node: string, ordinal: number): string {
   return `${workloadName(stack, node)}-${ordinal}`;
 }
 
@@ -47,8 +49,22 @@ export function claimName(template: string, stack: string, node: string, ordinal
   return `${template}-${podName(stack, node, ordinal)}`;
 }
 
+/** Secret with the credentials of the configuration; there is one where they are needed alone. */
+export function registrySecretName(stack: string): string {
+  return `${stack}-registry`;
+}
+
 export function sharedClaimName(stack: string): string {
   return stackNames(stack).shared;
+}
+
+/**
+ * Folder of the database in its pod, of data by their name (infra/plan/names.ts). Below the mount: a file system of its own has
+ * `lost+found` at its top, and the folder must be the server's own.
+ */
+export function databasePath(stack: string, data: string): string {
+  const folder = data === stackNames(stack).database ? DATABASE_FOLDER : dataDirectoryOf(stack, data);
+  return `${POSTGRES.data}/${folder}`;
 }
 
 export interface PlannedClaim {

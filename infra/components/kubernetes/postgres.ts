@@ -12,6 +12,7 @@ import {
   secret,
   unsecret,
 } from "@pulumi/pulumi";
+import { databaseData } from "../../plan/names.ts";
 import { type KubernetesPlan, POSTGRES, type PostgresPlan, type PostgresSecrets } from "../../plan/types.ts";
 import {
   POSTGRES_SECRET_FILES,
@@ -25,6 +26,7 @@ import { CLAIM_RETENTION, claimTemplate } from "./claims.ts";
 import { FILE_MODE, secretsMark } from "./files.ts";
 import {
   CONFIGURATION_ANNOTATION,
+  databasePath,
   objectLabels,
   POSTGRES_CLAIM,
   POSTGRES_CONTAINER,
@@ -38,8 +40,6 @@ import {
 import { APPLIED_IS_ENOUGH } from "./node-group.ts";
 import { containerSecurity, podSecurity, QUIET_POD, resources, userNamespace } from "./security.ts";
 
-/** Below the mount: a file system of its own has `lost+found` at its top, and the folder must be the server's own. */
-const DATA = `${POSTGRES.data}/pgdata`;
 /** Fast shutdown needs seconds; a large checkpoint may need a minute. */
 const STOP_TIMEOUT_S = 120;
 
@@ -181,7 +181,10 @@ function containerOf(plan: KubernetesPlan, postgres: PostgresPlan): types.input.
     image: postgres.image,
     imagePullPolicy: "IfNotPresent",
     command: [...postgresCommand()],
-    env: Object.entries(postgresEnvironment(DATA)).map(([variable, value]) => ({ name: variable, value })),
+    env: Object.entries(postgresEnvironment(databasePath(plan.stack, databaseData(plan)))).map(([variable, value]) => ({
+      name: variable,
+      value,
+    })),
     ports: [{ name: "postgres", containerPort: POSTGRES.port, protocol: "TCP" }],
     resources: resources(plan.requests, {
       memoryBytes: postgres.limits.memoryBytes ?? plan.podLimits.memoryBytes,

@@ -119,6 +119,11 @@ const kubernetes = section({
   storage_class: dnsLabel("a storage class").optional().describe("The cluster's default when absent."),
   storage_size: bytes().prefault("10Gi").describe("Home volume of a node."),
   database_size: bytes().prefault("20Gi").describe("Volume of the database, with datahub.postgres."),
+  database_directory: dnsLabel("a directory's name")
+    .optional()
+    .describe(
+      "Directory with the data of the deployed PostgreSQL, in its volume; `pgdata` when absent. `infra postgres upgrade` writes it.",
+    ),
   service_type: choice(["ClusterIP", "NodePort", "LoadBalancer"]).default("ClusterIP"),
   image_pull_secret: dnsLabel("a secret's name").optional(),
   requests: section({ memory: bytes().prefault("512Mi"), cpus: decimal({ min: 0.01 }).prefault(0.25) }).prefault({}),

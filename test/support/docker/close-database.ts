@@ -1,8 +1,9 @@
 /** Keeps nodes out of the database of a container, `close-database.ts CONTAINER`, until it is killed. */
 
 import process from "node:process";
-import { closeDatabase } from "../../../control/deploy/drivers/docker/host/closed-database.ts";
+import { serverIn } from "../../../control/deploy/drivers/docker/host/container-servers.ts";
+import { closeDatabase } from "../../../control/deploy/drivers/postgres/closed-database.ts";
 
-const server = { container: process.argv[2] ?? "", host: "local", port: 5432 };
+const server = serverIn("local", process.argv[2] ?? "", 5432);
 await closeDatabase(server, new AbortController().signal);
 setInterval(() => undefined, 1_000);

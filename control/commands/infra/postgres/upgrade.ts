@@ -12,7 +12,7 @@ export default class InfraPostgresUpgrade extends InfraCommand<PostgresUpgradeRe
     "Move the stack's PostgreSQL to the next major, with its data\n\n" +
     "A backup is taken, a server of the next major is started beside the one that runs, and while the nodes wait the data are " +
     "copied and every row is compared; then cairn.yaml and the stack switch to it. Whatever fails before that leaves the former " +
-    "server as it was. Its data stay until you remove them. On Docker and Proxmox; on Kubernetes the way by backup and restore is said.";
+    "server as it was. Its data stay until you remove them.";
 
   static override examples = ["<%= config.bin %> infra postgres upgrade --to pgvector/pgvector:0.8.1-pg18"];
 

@@ -3,6 +3,7 @@
 import type { KubernetesPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
 import { deleteData, existingData } from "./cluster/data.ts";
+import { databaseServers } from "./cluster/database-servers.ts";
 import { createKubectl } from "./cluster/kubectl.ts";
 import { ensureNamespace } from "./cluster/namespace.ts";
 import { removeWorkloads } from "./cluster/workloads.ts";
@@ -46,6 +47,7 @@ export function createKubernetesDriver(
     findInterrupted: (type, name, signal) => findInterrupted(kubectl, plan, type, name, signal),
     removeWorkloads: (report, signal) => removeWorkloads(kubectl, plan, report, signal),
     deleteData: (data, signal) => deleteData(kubectl, data, signal),
+    ...(plan.postgres === null ? {} : { database: databaseServers(kubectl, plan) }),
     connect: (node, signal) => connect(kubectl, plan, node, signal),
     enter: (part, action, signal) => enter(kubectl, plan, part, action, signal),
   };

@@ -11,7 +11,6 @@ import { keptAfter, recordDeployed } from "../deployed.ts";
 import { resumeNodes } from "../pausing.ts";
 import type { Session } from "../session.ts";
 import { type Restarts, reconcileAndWait } from "../start-watch.ts";
-import { refuseHere } from "./by-backup.ts";
 import { closeUpgrade, type UpgradeEntry } from "./upgrade-journal.ts";
 
 /** The containers are new ones: their targets count from nothing. */
@@ -55,7 +54,8 @@ export async function finishSwitch(session: Session, entry: UpgradeEntry): Promi
 async function apply(session: Session, { from, to }: UpgradeEntry): Promise<Session> {
   const { run, engine } = session;
   const servers = session.driver.database;
-  if (servers === undefined) throw refuseHere(session.project.plan);
+  if (servers === undefined)
+    throw new InfraError("INFRA_UP_REFUSED", "cairn.yaml has no PostgreSQL of the stack any more.");
   await servers.handOver(to.volume, run.signal);
   await run.services.configuration.setDatabase({ image: to.image, data: servers.setting(to.volume) });
   const project = await run.services.readProject(run.dir, run.signal);

@@ -2,10 +2,12 @@
 
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { bytes } from "../../../output/words.ts";
+import type { Room } from "../../driver.ts";
 
 /** Room for the copy, for what its indexes need while they are built, and for the write-ahead log of both. */
 const ROOM = 1.5;
 const GIB = 1024 ** 3;
+const HOST_DISK = "Make room on the host's disk, such as with `docker image prune`, and run the same command again.";
 
 export interface Majors {
   readonly server: number;
@@ -40,13 +42,13 @@ export function isUpgrade({ server, data }: Majors, image: string): boolean {
 }
 
 /** INFRA_DISK_FULL where a second copy of the data does not fit beside the first. */
-export function refuseTooLarge({ used, free }: { readonly used: number; readonly free: number }): void {
+export function refuseTooLarge({ used, free, remedy = HOST_DISK }: Room): void {
   const needed = Math.max(used * ROOM, used + GIB);
   if (free >= needed) return;
   throw new InfraError(
     "INFRA_DISK_FULL",
     `A second copy of the data needs ${bytes(needed)}, and their disk has ${bytes(free)} free.`,
-    { hint: "Make room on the host's disk, such as with `docker image prune`, and run the same command again." },
+    { hint: remedy },
   );
 }
 

@@ -15,7 +15,6 @@ import { reconcileInterrupted } from "../pending.ts";
 import { preflight } from "../preflight.ts";
 import type { OperationInput } from "../services.ts";
 import { openSession, type Session, withOperatorLock } from "../session.ts";
-import { refuseHere } from "./by-backup.ts";
 import { refuseUnready } from "./readiness.ts";
 import { finishSwitch } from "./switch.ts";
 import { closeUpgrade, readUpgrade, type UpgradeEntry, writeUpgrade } from "./upgrade-journal.ts";
@@ -39,11 +38,10 @@ export async function upgradePostgres(
   await requireConsent(run, options.yes);
   const session = await openSession(run, { measure: true });
   const { plan } = session.project;
-  if (plan.postgres === null) {
+  const servers = session.driver.database;
+  if (servers === undefined) {
     throw new InfraError("INFRA_UP_REFUSED", "The stack has no PostgreSQL of its own (deployment.datahub.postgres).");
   }
-  const servers = session.driver.database;
-  if (servers === undefined) throw refuseHere(plan);
   return withOperatorLock(session, "postgres upgrade", async () => {
     await reconcileInterrupted(session);
     const before = await readUpgrade(session.files);

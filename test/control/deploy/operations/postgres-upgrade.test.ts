@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { databaseServers } from "../../../../control/deploy/drivers/docker/host/database-servers.ts";
 import { secondServer } from "../../../../control/deploy/drivers/docker/host/second-server.ts";
-import { refuseHere } from "../../../../control/deploy/operations/postgres/by-backup.ts";
 import {
   compareContents,
   isUpgrade,
@@ -9,7 +8,7 @@ import {
   refuseTooLarge,
 } from "../../../../control/deploy/operations/postgres/upgrade-plan.ts";
 import { databaseDataOf } from "../../../../infra/plan/names.ts";
-import type { DeploymentPlan, DockerPlan } from "../../../../infra/plan/types.ts";
+import type { DockerPlan } from "../../../../infra/plan/types.ts";
 
 const GIB = 1024 ** 3;
 const hintOf = (work: () => unknown): string => {
@@ -89,26 +88,6 @@ describe("an upgrade of PostgreSQL", () => {
     expect(() => compareContents(own.slice(0, 3), own)).toThrow("rows public.b|2|5");
     expect(() => compareContents(own, [...own, "rows public.a|3|17"])).toThrow("a line is there twice");
     expect(() => compareContents(["rows public.a|3|17"], ["rows public.a|3|17"])).toThrow("extension vector");
-  });
-
-  it("elsewhere goes by backup and restore, in commands that work as printed", () => {
-    const kubernetes = {
-      target: "kubernetes",
-      stack: "lab",
-      kubeconfig: null,
-      context: "home",
-      namespace: "cairn",
-    } as unknown as DeploymentPlan;
-    expect(refuseHere(kubernetes).details.hint).toContain(
-      '`kubectl --context home patch pv "$(kubectl --context home --namespace cairn get pvc data-lab-postgres-0 ' +
-        '--output jsonpath={.spec.volumeName})" --patch \'{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}\'`, ' +
-        "`kubectl --context home --namespace cairn delete pvc data-lab-postgres-0`",
-    );
-  });
-
-  it("elsewhere begins without channels, whose messages would make the restore refuse", () => {
-    const plan = { target: "kubernetes", stack: "lab", context: null, kubeconfig: null } as unknown as DeploymentPlan;
-    expect(refuseHere(plan).details.hint).toMatch(/take `channels` out.*`cairn memory restore .*put `channels` back/);
   });
 });
 

@@ -4,8 +4,6 @@
  */
 
 import { setTimeout } from "node:timers/promises";
-import { execa } from "execa";
-import { POSTGRES } from "../../../../../infra/plan/types.ts";
 import { postgresProbe } from "../../../../../infra/postgres/configuration.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { DatabaseServers } from "../../../driver.ts";
@@ -18,8 +16,8 @@ import {
   tryDocker,
 } from "../../../images/docker-cli.ts";
 import { hasImage } from "../../../images/transport.ts";
-import { closeDatabase, openDatabase, type Server } from "./closed-database.ts";
-import { CONTENTS } from "./database-contents.ts";
+import { closeDatabase, openDatabase } from "../../postgres/closed-database.ts";
+import { contentsOf, copyDatabase, majorsScript, readMajors, roomOf, type Server } from "../../postgres/programs.ts";
 import { findContainers, removeContainer } from "./inventory.ts";
 import { ONE_OFF } from "./one-off.ts";
 import { whileReachable } from "./reachable.ts";
@@ -61,24 +59,16 @@ export interface ContainerServers
 
 export function containerServers(place: ServersPlace): ContainerServers {
   const { host, port } = place;
-  const own: Server = { container: place.own, host, port };
-  const second: Server = { ...own, container: `${place.own}-upgrade` };
-  const as = ["-p", String(port), "-U", "postgres", "-d", POSTGRES.database];
-  const isThere = async ({ container }: Server, signal: AbortSignal): Promise<boolean> =>
-    (await findContainers([container], host, signal)).length > 0;
+  const own = serverIn(host, place.own, port);
+  const second = serverIn(host, `${place.own}-upgrade`, port);
+  const isThere = async ({ name }: Server, signal: AbortSignal): Promise<boolean> =>
+    (await findContainers([name], host, signal)).length > 0;
 
   const servers: ContainerServers = {
     async majors(image, mounts, signal) {
       if (!(await hasImage(image, host, signal))) return null;
-      const script = "postgres --version; cat /data/PG_VERSION 2>&1 || :";
-      const [version = "", data = ""] = (await servers.oneOff(image, mounts, ["/bin/sh", "-c", script], signal)).split(
-        "\n",
-      );
-      const server = /^postgres \(PostgreSQL\) (\d+)/.exec(version)?.[1];
-      if (server === undefined) {
-        throw new InfraError("INFRA_IMAGE_MISSING", `${image} is no image of PostgreSQL: it says "${version}".`);
-      }
-      return { server: Number(server), data: /^\d+$/.test(data) ? Number(data) : null };
+      const text = await servers.oneOff(image, mounts, ["/bin/sh", "-c", majorsScript("/data")], signal);
+      return readMajors(text, image);
     },
 
     oneOff(image, mounts, [entrypoint = "", ...rest], signal) {
@@ -86,92 +76,63 @@ export function containerServers(place: ServersPlace): ContainerServers {
       return askDocker(args, { host, signal }, ONE_OFF_MS);
     },
 
-    async room(signal) {
-      const used = await psql(own, "SELECT sum(pg_database_size(oid)) FROM pg_database;", signal);
-      const free = (await askDocker(["exec", own.container, "df", "-Pk", POSTGRES.data], { host, signal }))
-        .split("\n")[1]
-        ?.split(/\s+/)[3];
-      return { used: Number(used), free: Number(free) * 1024 };
-    },
+    room: (signal) => whileReachable(host, signal, (ending) => roomOf(own, ending)),
 
     async startSecond(image, data, signal) {
-      const text = await askDocker(["container", "inspect", "--", own.container], { host, signal });
-      const { container: name } = second;
+      const text = await askDocker(["container", "inspect", "--", own.name], { host, signal });
+      const { name } = second;
       const { create, user } = secondServer(text, { name, image, mounts: place.mounts(data), labels: place.labels });
       await place.makeData(data, image, user, signal);
       await askDocker(create, { host, signal });
       await askDocker(["container", "start", name], { host, signal });
-      await untilAnswering(second, signal);
+      await untilAnswering(second.name, place, signal);
     },
 
     closeToNodes: (signal) => closeDatabase(own, signal),
 
-    async copy(from, signal) {
-      // Both extensions are there already, made by the superuser. The nodes' role owns everything else, and is who restores it: what
-      // it has written into its database does not run as the superuser.
-      // The long name of `-b` is another one before PostgreSQL 16.
-      const only = from >= 17 ? ["--exclude-extension=*"] : ["--extension=plpgsql", "-b"];
-      const dump = ["exec", own.container, "pg_dump", ...as, "-Fc", "-Z0", ...only];
-      const address = `host=127.0.0.1 port=${port} sslmode=require user=${POSTGRES.role} dbname=${POSTGRES.database}`;
-      const restore = `PGPASSWORD=$(cat "$POSTGRES_PASSWORD_FILE") exec pg_restore -d '${address}' --no-owner --no-privileges --exit-on-error`;
-      const into = ["exec", "-i", second.container, "/bin/sh", "-c", restore];
-      const [reader, writer] = [await dockerCommand(dump, host), await dockerCommand(into, host)];
-      const [restored, dumped] = await whileReachable(host, signal, async (ending) => {
-        const options = { reject: false, cancelSignal: ending, buffer: { stdout: false } } as const;
-        const writing = execa(reader.program, reader.args, options);
-        const ends = [await writing.pipe(writer.program, writer.args, options), await writing] as const;
-        ending.throwIfAborted();
-        return ends;
-      }).finally(() => Promise.all([reader.close(), writer.close()]));
-      // A restore that fails ends the dump, too: its words come first.
-      if (restored.failed) throw dockerFailure(restored.stderr, "pg_restore", host);
-      if (dumped.failed) throw dockerFailure(dumped.stderr, "pg_dump", host);
-      await psql(second, "ANALYZE;", signal);
-    },
-
-    async contents(server, signal) {
-      const text = await psql(server === "own" ? own : second, CONTENTS, signal);
-      return text.split("\n").sort();
-    },
+    copy: (from, signal) => whileReachable(host, signal, (ending) => copyDatabase(own, second, from, ending)),
+    contents: (server, signal) =>
+      whileReachable(host, signal, (ending) => contentsOf(server === "own" ? own : second, ending)),
 
     async stop(signal) {
       if (!(await isThere(own, signal))) return;
-      must(await tryDocker(["container", "stop", "--", own.container], { host, signal }, STOP_MS));
+      must(await tryDocker(["container", "stop", "--", own.name], { host, signal }, STOP_MS));
     },
 
     async start(signal) {
       if (!(await isThere(own, signal))) return;
-      await askDocker(["container", "start", own.container], { host, signal });
-      await untilAnswering(own, signal);
+      await askDocker(["container", "start", own.name], { host, signal });
+      await untilAnswering(own.name, place, signal);
       await openDatabase(own, signal);
     },
 
     async endSecond(signal) {
-      if (await isThere(second, signal)) await removeContainer(second.container, host, signal);
+      if (await isThere(second, signal)) await removeContainer(second.name, host, signal);
     },
   };
   return servers;
-
-  async function psql({ container }: Server, sql: string, signal: AbortSignal): Promise<string> {
-    const words = ["exec", "-i", container, "psql", "-XqAt", ...as, "-v", "ON_ERROR_STOP=1"];
-    const command = await dockerCommand(words, host);
-    const result = await whileReachable(host, signal, async (ending) => {
-      const options = { reject: false, input: sql, cancelSignal: ending } as const;
-      const done = await execa(command.program, command.args, options);
-      ending.throwIfAborted();
-      return done;
-    }).finally(() => command.close());
-    if (result.failed) throw dockerFailure(result.stderr, `psql in ${container}`, host);
-    return result.stdout;
-  }
 
   function must({ ok, stderr }: DockerOutcome): void {
     if (!ok) throw dockerFailure(stderr, "docker container stop", host);
   }
 }
 
+/** A PostgreSQL in a container of this Docker. */
+export function serverIn(host: DockerEngine, container: string, port: number): Server {
+  return {
+    name: container,
+    port,
+    command: (argv, { input }) => dockerCommand(["exec", ...(input ? ["-i"] : []), container, ...argv], host),
+    failure: (words, what) => dockerFailure(words, what, host),
+  };
+}
+
 /** INFRA_FAILED with the last words of a server that ended, or that does not answer in time. */
-async function untilAnswering({ container, host, port }: Server, signal: AbortSignal): Promise<void> {
+async function untilAnswering(
+  container: string,
+  { host, port }: Pick<ServersPlace, "host" | "port">,
+  signal: AbortSignal,
+): Promise<void> {
   for (let waited = 0; waited < START_MS; waited += POLL_MS) {
     const { ok } = await tryDocker(["exec", container, ...postgresProbe(port)], { host, signal });
     if (ok) return;

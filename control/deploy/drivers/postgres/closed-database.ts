@@ -4,16 +4,9 @@
  */
 
 import { execa } from "execa";
-import { POSTGRES } from "../../../../../infra/plan/types.ts";
-import type { ClosedDatabase } from "../../../driver.ts";
-import { askDocker, type DockerEngine, dockerCommand, dockerFailure } from "../../../images/docker-cli.ts";
-
-/** A PostgreSQL in a container. */
-export interface Server {
-  readonly container: string;
-  readonly host: DockerEngine;
-  readonly port: number;
-}
+import { POSTGRES } from "../../../../infra/plan/types.ts";
+import type { ClosedDatabase } from "../../driver.ts";
+import type { Server } from "./programs.ts";
 
 /** A limit of connections does not count for the superuser. */
 const limit = (connections: number): string => `ALTER DATABASE ${POSTGRES.database} CONNECTION LIMIT ${connections}`;
@@ -32,9 +25,9 @@ const script = (port: number): string =>
     "while read -r line; do :; done",
   ].join("\n");
 
-export async function closeDatabase({ container, host, port }: Server, signal: AbortSignal): Promise<ClosedDatabase> {
+export async function closeDatabase(server: Server, signal: AbortSignal): Promise<ClosedDatabase> {
   signal.throwIfAborted();
-  const command = await dockerCommand(["exec", "-i", container, "/bin/sh", "-c", script(port)], host);
+  const command = await server.command(["/bin/sh", "-c", script(server.port)], { input: true });
   // In a session of its own: Ctrl-C in the terminal would end it, and let nodes in, before this process has heard of it.
   const shell = execa(command.program, command.args, { reject: false, stdin: "pipe", detached: true });
   let open = false;
@@ -49,7 +42,7 @@ export async function closeDatabase({ container, host, port }: Server, signal: A
   });
   if (!words.startsWith("closed")) {
     shell.stdin.end();
-    throw dockerFailure((await ended).stderr ?? "", `psql in ${container}`, host);
+    throw server.failure((await ended).stderr ?? "", `psql in ${server.name}`);
   }
   return {
     closed: () => !open,
@@ -60,7 +53,10 @@ export async function closeDatabase({ container, host, port }: Server, signal: A
   };
 }
 
-export async function openDatabase({ container, host, port }: Server, signal: AbortSignal): Promise<void> {
-  const words = ["psql", "-XqAt", "-p", String(port), "-U", "postgres", "-d", "postgres", "-c", limit(-1)];
-  await askDocker(["exec", container, ...words], { host, signal });
+export async function openDatabase(server: Server, signal: AbortSignal): Promise<void> {
+  const command = await server.command(["/bin/sh", "-c", psql(server.port, limit(-1))], { input: false });
+  const result = await execa(command.program, command.args, { reject: false, stdin: "ignore", cancelSignal: signal });
+  await command.close();
+  signal.throwIfAborted();
+  if (result.failed) throw server.failure(result.stderr, `psql in ${server.name}`);
 }
