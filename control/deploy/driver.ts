@@ -201,10 +201,10 @@ export interface TargetDriver {
   ): Promise<readonly NamedResource[]>;
   /** Removes data volumes for good. Called after the backup and the typed name alone. */
   deleteData(names: readonly ExistingData[], signal: AbortSignal): Promise<void>;
-  /** Writes the data into a new file, a tar archive with gzip; nothing may be at work on them. Absent where it cannot. */
-  archiveData?(data: readonly ExistingData[], file: string, report: Report, signal: AbortSignal): Promise<void>;
-  /** Another volume of the same place, made where it is missing, gets the content of this one and no other. Absent where it cannot. */
-  copyData?(from: ExistingData, to: string, node: string, signal: AbortSignal): Promise<void>;
+  /** Writes the data into a new file, a tar archive with gzip; nothing may be at work on them. */
+  archiveData(data: readonly ExistingData[], file: string, report: Report, signal: AbortSignal): Promise<void>;
+  /** Another volume of the same place, made where it is missing, gets the content of this one and no other. */
+  copyData(from: ExistingData, to: string, node: string, signal: AbortSignal): Promise<void>;
   /** Absent where the plan has no PostgreSQL. */
   readonly database?: DatabaseServers;
   connect(node: string, signal: AbortSignal): Promise<NodeConnection>;

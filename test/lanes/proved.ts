@@ -99,6 +99,8 @@ export const PROVED: Readonly<Record<string, string>> = {
     "On Proxmox a stack's PostgreSQL goes from 17 to 18, stays where a step fails, and is finished where the switch was cut off.",
   "test/control/deploy/postgres-upgrade-kubernetes.nightly.test.ts":
     "On a cluster that runs pods a stack's PostgreSQL goes from 17 to 18, stays where a step fails, and is finished where the switch was cut off.",
+  "test/control/deploy/nodes-kubernetes.nightly.test.ts":
+    "On a cluster that runs pods a node is renamed with its data copied, goes back where that fails, and is removed with its data archived.",
   "test/control/deploy/postgres-upgrade.engine.test.ts":
     "An upgrade of PostgreSQL goes in order, goes back where it fails, and is taken up after it was cut off.",
   "test/control/deploy/failing-start.engine.test.ts":

@@ -39,7 +39,7 @@ export interface OperatedCluster {
   remove(): Promise<void>;
 }
 
-/** Not deployed yet. The first node is bound to no number; each runs its own agent. */
+/** Not deployed yet. Every node runs the one agent, so that each may go. */
 export async function prepareOperatedCluster(cluster: LiveCluster, names: readonly string[]): Promise<OperatedCluster> {
   const program = kubectlProgram();
   const namespace = `cairn-test-${randomBytes(4).toString("hex")}`;
@@ -60,7 +60,7 @@ export async function prepareOperatedCluster(cluster: LiveCluster, names: readon
       nodes: names.map((name) =>
         nodePlan({
           name,
-          agents: [`agent-${name}`, "both"],
+          agents: ["everywhere"],
           image: { id: null, digest: null, reference: cluster.nodeImage, version: "0.1.0", revision: null },
           files: [
             { path: "/etc/cairn/cairn.yaml", content: "version: 1\n" },

@@ -2,6 +2,7 @@
 
 import type { KubernetesPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
+import { archiveData, copyData } from "./cluster/copies.ts";
 import { deleteData, existingData } from "./cluster/data.ts";
 import { databaseServers } from "./cluster/database-servers.ts";
 import { createKubectl } from "./cluster/kubectl.ts";
@@ -47,6 +48,8 @@ export function createKubernetesDriver(
     findInterrupted: (type, name, signal) => findInterrupted(kubectl, plan, type, name, signal),
     removeWorkloads: (report, signal) => removeWorkloads(kubectl, plan, report, signal),
     deleteData: (data, signal) => deleteData(kubectl, data, signal),
+    archiveData: (data, file, _report, signal) => archiveData(kubectl, plan, data, file, signal),
+    copyData: (from, to, node, signal) => copyData(kubectl, plan, { from, to, node }, signal),
     ...(plan.postgres === null ? {} : { database: databaseServers(kubectl, plan) }),
     connect: (node, signal) => connect(kubectl, plan, node, signal),
     enter: (part, action, signal) => enter(kubectl, plan, part, action, signal),

@@ -55,6 +55,16 @@ export function isDataOf(name: string, { stack }: DeploymentPlan, node: string):
   return own.includes(name) || /^(?:home|workspace)-(.+)-\d+$/.exec(name)?.[1] === names.node(node);
 }
 
+/** What data of the node `from` are called when the node is called `to`. */
+export function renamedData(name: string, { stack }: DeploymentPlan, from: string, to: string): string {
+  const names = stackNames(stack);
+  const claim = /^((?:home|workspace)-).+(-\d+)$/.exec(name);
+  if (claim !== null && name === `${claim[1]}${names.node(from)}${claim[2]}`) {
+    return `${claim[1]}${names.node(to)}${claim[2]}`;
+  }
+  return name === names.home(from) ? names.home(to) : names.workspace(to);
+}
+
 /** On Kubernetes a claim's name begins with what it is for. */
 function claimed(name: string, stack: string): string {
   const match = /^(?:home|workspace)-(.+)$/.exec(name);

@@ -37,15 +37,6 @@ export async function removeNode(run: OperationInput, options: RemoveNodeOptions
   if (options.data === "delete") refuseMemory(target);
   if (options.data !== "keep") await demandName(run, options);
   const driver = await run.services.createDriver(target.project);
-  if (options.data === "archive" && driver.archiveData === undefined) {
-    throw new InfraError(
-      "INFRA_UP_REFUSED",
-      `On ${target.project.plan.target} data of a node cannot be archived from here.`,
-      {
-        hint: "Keep them (--data keep) and copy them with the cluster's own tools, or take `cairn memory backup FILE` and --data delete.",
-      },
-    );
-  }
   return withOperatorLock(session, "node remove", async () => {
     await reconcileInterrupted(session);
     const { project } = target;
@@ -88,7 +79,7 @@ export async function removeNode(run: OperationInput, options: RemoveNodeOptions
       const time = run.services.now().toISOString().replaceAll(/[:.]/g, "-");
       const file = join(await backupsFolder(run.dir), `${project.plan.stack}-${name}-${time}.tar.gz`);
       phase("archive", `Archiving ${wanted.map((one) => one.name).join(", ")} into ${file}`);
-      await driver.archiveData?.(wanted, file, report, run.signal);
+      await driver.archiveData(wanted, file, report, run.signal);
       if ((await stat(file)).size > 0) return file;
       throw new InfraError("INFRA_DATA_PROTECTED", `${file} is empty, so nothing was deleted.`);
     }

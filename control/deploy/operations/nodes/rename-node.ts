@@ -3,7 +3,6 @@
  * data under the former name stay, and are what it goes back to.
  */
 
-import { stackNames } from "../../../../infra/plan/names.ts";
 import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { UsageError } from "../../../output/failure.ts";
@@ -16,7 +15,7 @@ import { reconcileInterrupted } from "../pending.ts";
 import type { OperationInput, ReadProject } from "../services.ts";
 import { openSession, type Session, withOperatorLock } from "../session.ts";
 import { up } from "../up.ts";
-import { isDataOf, recordedOf } from "./node-of-stack.ts";
+import { isDataOf, recordedOf, renamedData } from "./node-of-stack.ts";
 import { closeRename, isBegun, type Rename, writeRename } from "./rename-journal.ts";
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -26,8 +25,7 @@ export interface RenameNodeOptions extends Rename {
 }
 
 /**
- * Repeatable. UsageError for names that do not fit; INFRA_UP_REFUSED on targets that cannot copy data; INFRA_DATA_EXISTS where
- * the new name has data already.
+ * Repeatable. UsageError for names that do not fit; INFRA_DATA_EXISTS where the new name has data already.
  */
 export async function renameNode(run: OperationInput, options: RenameNodeOptions): Promise<NodeRenameResult | null> {
   const { from, to, yes } = options;
@@ -43,11 +41,6 @@ export async function renameNode(run: OperationInput, options: RenameNodeOptions
     throw new UsageError(`There is no node ${from}.`, `Nodes: ${names.join(", ")}.`);
   if (!copied && names.includes(to)) throw new UsageError(`There is a node ${to} already.`, "Choose another name.");
   const driver = await driverOfBoth(session, copied ? to : from, copied ? from : to);
-  if (driver.copyData === undefined) {
-    throw new InfraError("INFRA_UP_REFUSED", `On ${plan.target} the data of a node cannot be given another name.`, {
-      hint: `Add ${to} to deployment.nodes, bind the agents of ${from} to it, run \`cairn infra up --roll\`, then \`cairn infra node remove ${from}\`.`,
-    });
-  }
   const question = `Rename the node ${from} to ${to}? It stops meanwhile.`;
   if (!yes && (await services.prompts?.confirm(question, nothingOf(session.project), run.signal)) !== true) return null;
   if (!copied && !(await isBegun(session.files, options))) {
@@ -105,12 +98,11 @@ async function moveTo(session: Session, driver: TargetDriver, { from, to }: Rena
   return withOperatorLock(session, "node rename", async () => {
     await writeRename(files, { from, to });
     await takeOut(session, from);
-    const names = stackNames(project.plan.stack);
     try {
       for (const data of await dataOf(session, driver, from)) {
-        const other = data.name === names.home(from) ? names.home(to) : names.workspace(to);
+        const other = renamedData(data.name, project.plan, from, to);
         session.phase("data", `Copying ${data.name} to ${other}`);
-        await driver.copyData?.(data, other, to, run.signal);
+        await driver.copyData(data, other, to, run.signal);
       }
     } catch (error) {
       run.signal.throwIfAborted();

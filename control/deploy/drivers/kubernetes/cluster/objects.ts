@@ -78,6 +78,7 @@ export type StatefulSet = z.infer<typeof statefulSetSchema>;
 export const claimSchema = z.object({
   metadata,
   spec: z.object({
+    accessModes: z.array(z.string()).default([]),
     storageClassName: z.string().optional(),
     resources: z.object({ requests: z.object({ storage: z.string().optional() }).optional() }).optional(),
   }),
