@@ -153,16 +153,23 @@ export function createPulumiEngine(options: EngineOptions): Engine {
     ...(refresh ? { refresh } : {}),
   });
 
-  return {
+  const engine: Engine = {
     stack: name,
     backend,
 
     async preview(run: PreviewRun) {
-      return (await operate("preview", run, (stack, hooks) => stack.preview({ ...hooks, ...choices(run) }))).diff;
+      // The engine refuses to ask the target for what is not recorded yet. A preview of everything has asked for the rest.
+      const isNew = (await recordedTargets(run, run.assuming)) !== null;
+      const chosen = choices(isNew ? { ...run, refresh: false } : run);
+      return (await operate("preview", run, (stack, hooks) => stack.preview({ ...hooks, ...chosen }))).diff;
     },
 
     async up(run: ProgramRun): Promise<Applied> {
-      const { diff, value } = await operate("up", run, (stack, hooks) => stack.up({ ...hooks, ...choices(run) }));
+      const existing = await recordedTargets(run);
+      if (existing !== null && existing.length > 0)
+        await engine.refresh({ onNote: run.onNote, signal: run.signal, targets: existing });
+      const chosen = choices(existing === null ? run : { ...run, refresh: false });
+      const { diff, value } = await operate("up", run, (stack, hooks) => stack.up({ ...hooks, ...chosen }));
       const outputs = Object.entries(value.outputs).map(([key, output]) => [key, output.secret ? null : output.value]);
       return { diff, outputs: Object.fromEntries(outputs) };
     },
@@ -265,6 +272,19 @@ export function createPulumiEngine(options: EngineOptions): Engine {
       }
     },
   };
+  return engine;
+
+  /** Those of its targets that are recorded; null where nothing new is among them, so that the engine can ask for all itself. */
+  async function recordedTargets(
+    { refresh, targets }: ProgramRun,
+    assuming?: ExportedState,
+  ): Promise<readonly string[] | null> {
+    if (refresh !== true || targets === undefined) return null;
+    const state = assuming ?? (await engine.state());
+    const recorded = new Set(state?.deployment.resources?.map(({ urn }) => urn));
+    const existing = targets.filter((urn) => recorded.has(urn));
+    return existing.length === targets.length ? null : existing;
+  }
 }
 
 interface Diagnostic {
