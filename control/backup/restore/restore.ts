@@ -126,6 +126,7 @@ async function fillEmpty({ staging, opened, places, options }: Filling, onStoreE
     if (await isStoreElsewhere(input)) onStoreElsewhere();
     memory = await restoreMemory(input);
     await removeTraces(staging.home);
+    await staging.removeArchive();
   }
   const { counts, tokens } = memory;
   const note: Note = { backup: manifest.id, step: "placing", counts, tokens: [...tokens], archives, parts, left_out };

@@ -40,6 +40,8 @@ export interface Staging {
   /** Makes both directories, empty. */
   begin(): Promise<void>;
   write(note: Note): Promise<void>;
+  /** The memory is in its store: what was unsealed for it is not needed any more. */
+  removeArchive(): Promise<void>;
   /** The renames; repeatable. What has its name already stays. */
   place(): Promise<void>;
   /** Removes what was filled; `keepNote`: a memory on a server may have been restored already. */
@@ -66,17 +68,21 @@ export async function openStaging(places: RestorePaths): Promise<Staging> {
   }
   const directory = join(root, "filled");
   const home = homeRoot === null ? join(directory, places.homeBelow ?? "") : join(homeRoot, "filled");
+  const archive = join(root, "memory.backup");
+  const configuration = join(root, "restore.yaml");
   const clear = async (kept: readonly string[]): Promise<void> => {
     if (homeRoot !== null) await rm(homeRoot, { recursive: true, force: true });
-    for (const name of await readdir(root)) {
+    // The note last: what it says holds as long as anything is there.
+    const names = (await readdir(root)).filter((name) => name !== NOTE);
+    for (const name of [...names, NOTE]) {
       if (!kept.includes(name)) await rm(join(root, name), { recursive: true, force: true });
     }
   };
   return {
     directory,
     home,
-    archive: join(root, "memory.backup"),
-    configuration: join(root, "restore.yaml"),
+    archive,
+    configuration,
     pending: await readNote(join(root, NOTE)),
     async begin() {
       await clear(["lock", NOTE]);
@@ -84,6 +90,9 @@ export async function openStaging(places: RestorePaths): Promise<Staging> {
       await mkdir(home, { recursive: true, mode: 0o700 });
     },
     write: (value) => writeDurably(join(root, NOTE), `${JSON.stringify(value)}\n`, { mode: 0o600 }),
+    async removeArchive() {
+      for (const path of [archive, configuration]) await rm(path, { force: true });
+    },
     async place() {
       // The directory is last: without a cairn.yaml there is no deployment.
       if (isApart) await giveName(home, places.home);
