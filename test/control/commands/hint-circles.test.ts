@@ -21,8 +21,9 @@ const MOST_OWNERS = 6;
 const ENDING: readonly (readonly string[])[] = [
   // `destroy` is refused for want of a backup, which a deployed node gives; `up` for what only a removal brings, which takes none.
   ["infra destroy", "infra up"],
-  // `config` is for a directory that has a configuration, `init` for one that has none.
-  ["config", "init"],
+  // `config` is for a directory that has a configuration, `init` for one that has none; it offers `start` at its end, which names it
+  // where there is none.
+  ["config", "init", "start"],
 ];
 
 /** A module: what it imports when it runs, and the command lines that its errors name. */

@@ -47,13 +47,14 @@ async function node(memory: Readonly<Record<string, unknown>>, more: Partial<Hea
     messages_: [],
   };
   const server = createServer((request, response) => {
-    const path = request.url ?? "";
+    const [path = ""] = (request.url ?? "").split("?");
     const status = isDead ? "unhealthy" : "healthy";
     const answers: Readonly<Record<string, object>> = {
       "/health": healthWith({ status, memory, schema_version: null, ...more }),
       "/api/memory/tool/memory_stats": stats,
       "/api/memory/tool/memory_browse": { messages: [] },
       "/api/admin/tokens": { tokens: [] },
+      "/api/admin/memory/sessions": { sessions: [], next_cursor: null },
     };
     response.setHeader("content-type", "application/json");
     if (request.headers.authorization !== `Bearer ${TOKEN}`) response.statusCode = 401;

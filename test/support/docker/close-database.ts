@@ -2,7 +2,7 @@
 
 import process from "node:process";
 import { serverIn } from "../../../control/deploy/drivers/docker/host/container-servers.ts";
-import { closeDatabase } from "../../../control/deploy/drivers/postgres/closed-database.ts";
+import { closeDatabase } from "../../../control/deploy/postgres/closed-database.ts";
 
 const server = serverIn("local", process.argv[2] ?? "", 5432);
 await closeDatabase(server, new AbortController().signal);

@@ -16,8 +16,8 @@ import {
   tryDocker,
 } from "../../../images/docker-cli.ts";
 import { hasImage } from "../../../images/transport.ts";
-import { closeDatabase, openDatabase } from "../../postgres/closed-database.ts";
-import { contentsOf, copyDatabase, majorsScript, readMajors, roomOf, type Server } from "../../postgres/programs.ts";
+import { closeDatabase, openDatabase } from "../../../postgres/closed-database.ts";
+import { contentsOf, copyDatabase, majorsScript, readMajors, roomOf, type Server } from "../../../postgres/programs.ts";
 import { findContainers, removeContainer } from "./inventory.ts";
 import { ONE_OFF } from "./one-off.ts";
 import { whileReachable } from "./reachable.ts";

@@ -18,7 +18,7 @@ import { type KubernetesPlan, POSTGRES } from "../../../../../infra/plan/types.t
 import { postgresProbe } from "../../../../../infra/postgres/configuration.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { DatabaseServers } from "../../../driver.ts";
-import { closeDatabase, openDatabase } from "../../postgres/closed-database.ts";
+import { closeDatabase, openDatabase } from "../../../postgres/closed-database.ts";
 import {
   contentsOf,
   copyDatabase,
@@ -27,7 +27,7 @@ import {
   roomOf,
   runInside,
   type Server,
-} from "../../postgres/programs.ts";
+} from "../../../postgres/programs.ts";
 import { failureOf, type Kubectl } from "./kubectl.ts";
 import { claimSchema, findObject, parse, podSchema, statefulSetSchema } from "./objects.ts";
 import { podHealth } from "./pod-health.ts";

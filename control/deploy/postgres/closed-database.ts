@@ -4,8 +4,8 @@
  */
 
 import { execa } from "execa";
-import { POSTGRES } from "../../../../infra/plan/types.ts";
-import type { ClosedDatabase } from "../../driver.ts";
+import { POSTGRES } from "../../../infra/plan/types.ts";
+import type { ClosedDatabase } from "../driver.ts";
 import type { Server } from "./programs.ts";
 
 /** A limit of connections does not count for the superuser. */

@@ -1,9 +1,9 @@
 /** What is asked of a PostgreSQL by the programs in its own container, the same wherever that container runs. */
 
 import { execa } from "execa";
-import { POSTGRES } from "../../../../infra/plan/types.ts";
-import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import type { PartCommand } from "../../driver.ts";
+import { POSTGRES } from "../../../infra/plan/types.ts";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+import type { PartCommand } from "../driver.ts";
 import { CONTENTS } from "./contents.ts";
 
 /** A PostgreSQL in a container, and the way into that. */
