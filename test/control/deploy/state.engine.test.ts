@@ -277,34 +277,6 @@ describe("a deployed stack", { concurrent: false }, () => {
       expect(await up(run(at), UP)).toMatchObject({ healthy: true });
     });
 
-    it.each([0, 1, 2, 4, 8].map((pages) => ({ pages })))(
-      "at the engine's very first record ($pages pages left) says so, and goes on by the same command",
-      async ({ pages }) => {
-        const at = join(base, `first-record-${pages}`);
-        const disk = join(at, "infra/state");
-        mkdirSync(disk, { recursive: true });
-        execFileSync("mount", ["-t", "tmpfs", "-o", "size=8m,mode=0700", "tmpfs", disk]);
-        disks.push(disk);
-        writeProject(at, { ...SHAPE, stack: `first${pages}`, network: `first${pages}` });
-        const filler = join(disk, "filler");
-        const filling = {
-          ...run(at),
-          onEvent: (event: { event: string; phase?: string }) => {
-            if (event.phase === "inspect") fill(filler, pages * 4096);
-          },
-        };
-        // The stubs have data of other cases.
-        const adopting = { ...UP, adopt: true };
-        const error = await up(filling, adopting).catch((thrown: unknown) => thrown);
-        expect(error).toMatchObject({
-          code: "INFRA_DISK_FULL",
-          details: { hint: expect.stringContaining("same command") },
-        });
-        rmSync(filler);
-        expect(await up(run(at), adopting)).toMatchObject({ healthy: true });
-      },
-    );
-
     it("in the middle of an `up` says so, and goes on by the commands that it names", async () => {
       const { at, filler } = onSmallDisk("midway", ".");
       const filling = {
@@ -322,6 +294,34 @@ describe("a deployed stack", { concurrent: false }, () => {
       }
       expect(await up(run(at), { ...UP, adopt: hint.includes("--adopt") }), hint).toMatchObject({ healthy: true });
     });
+
+    it.each([0, 1, 2, 4, 8].map((pages) => ({ pages })))(
+      "at the engine's very first record ($pages pages left) says so, and goes on by the same command",
+      async ({ pages }) => {
+        const at = join(base, `first-record-${pages}`);
+        const disk = join(at, "infra/state");
+        mkdirSync(disk, { recursive: true });
+        execFileSync("mount", ["-t", "tmpfs", "-o", "size=8m,mode=0700", "tmpfs", disk]);
+        disks.push(disk);
+        writeProject(at, { ...SHAPE, stack: `first${pages}`, network: `first${pages}` });
+        const filler = join(disk, "filler");
+        const filling = {
+          ...run(at),
+          onEvent: (event: { event: string; phase?: string }) => {
+            if (event.phase === "inspect") fill(filler, pages * 4096);
+          },
+        };
+        // The stubs have data of other cases; these leave some, so no other follows.
+        const adopting = { ...UP, adopt: true };
+        const error = await up(filling, adopting).catch((thrown: unknown) => thrown);
+        expect(error).toMatchObject({
+          code: "INFRA_DISK_FULL",
+          details: { hint: expect.stringContaining("same command") },
+        });
+        rmSync(filler);
+        expect(await up(run(at), adopting)).toMatchObject({ healthy: true });
+      },
+    );
   });
 });
 
