@@ -1,13 +1,12 @@
-/** What the command line needs of a running node: draining, the memory as a whole, tokens. */
+/** What the command line needs of a running node: draining, and the memory as a whole. */
 
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
-import { type Principal, SCOPES, type Scope } from "../app/api.ts";
-import { RuntimeError } from "../contracts/errors.ts";
+import { SCOPES } from "../app/api.ts";
 import { assertOwner, callerOf } from "./auth.ts";
 import { clientGone } from "./connections.ts";
 import type { RouteDeps, Server } from "./deps.ts";
-import { errorSchema, nameSchema, ok, oneOf, success } from "./schemas.ts";
+import { errorSchema, ok, oneOf, success } from "./schemas.ts";
 import { sendBytes, uploadOf } from "./transfer.ts";
 
 const ARCHIVE = "application/octet-stream";
@@ -27,40 +26,6 @@ const drainSchema = z.strictObject({
     .max(3600)
     .optional()
     .describe("Accept messages again by itself after so many seconds; default: only when it is resumed."),
-});
-
-const tokenSchema = z.object({
-  id: z.string(),
-  name: z.string(),
-  scopes: z.array(z.enum(SCOPES)),
-  created_at: z.string(),
-  revoked_at: z.string().nullable(),
-  expires_at: z.string().nullable().describe("Null: it does not expire."),
-  last_used_at: z.string().nullable().describe("To the minute; null: never."),
-});
-
-const newTokenSchema = z.strictObject({
-  name: nameSchema(100),
-  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
-  expires_at: z.iso
-    .datetime({ offset: true })
-    .optional()
-    .describe("When it stops working; default: never. A token that expires makes none that outlives it."),
-});
-
-const rotateTokenSchema = z.strictObject({
-  expires_at: z.iso
-    .datetime({ offset: true })
-    .optional()
-    .describe("When it stops working; default: as before. A token that expires makes none that outlives it."),
-});
-
-const rotatedTokenSchema = z.object({
-  id: z.string().describe("As before, so that its users keep their sessions."),
-  name: z.string(),
-  scopes: z.array(z.enum(SCOPES)),
-  expires_at: z.string().nullable().describe("Null: it does not expire."),
-  token: z.string(),
 });
 
 const restoredSchema = z.object({
@@ -85,7 +50,6 @@ const drainingSchema = success(z.object({ draining: z.boolean() }));
 
 export function registerAdmin(server: Server, deps: RouteDeps): void {
   registerLifecycle(server, deps);
-  registerTokens(server, deps);
   // Uploads are streams of any length: in a scope of their own, where no parser reads them into memory.
   server.register(async (scope) => {
     scope.removeAllContentTypeParsers();
@@ -130,96 +94,6 @@ function registerLifecycle(server: Server, { app }: RouteDeps): void {
 
 function milliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1000;
-}
-
-function registerTokens(server: Server, { app, clock }: RouteDeps): void {
-  server.get(
-    "/api/admin/tokens",
-    {
-      config: { access: "admin" },
-      schema: {
-        tags: ["admin"],
-        summary: "All tokens, without their values",
-        response: { 200: success(z.object({ tokens: z.array(tokenSchema) })) },
-      },
-    },
-    async () => {
-      const tokens = await app.tokens.list();
-      return ok({ tokens: tokens.map((token) => ({ ...token, scopes: [...token.scopes] })) });
-    },
-  );
-
-  server.post(
-    "/api/admin/tokens",
-    {
-      config: { access: "admin", audit: "token.created" },
-      schema: {
-        tags: ["admin"],
-        summary: "Create a token; its value is shown this once",
-        body: newTokenSchema,
-        response: { 200: success(z.object({ id: z.string(), token: z.string() })), 409: errorSchema },
-      },
-    },
-    async (request) => {
-      const scopes = [...new Set(request.body.scopes)];
-      const { name, expires_at: expires } = request.body;
-      request.auditDetails = { name, scopes, ...(expires === undefined ? {} : { expires_at: expires }) };
-      refuseEscalation(callerOf(request), scopes, expires === undefined ? undefined : new Date(expires));
-      const expiresAt = futureOf(expires, clock.now());
-      const created = await app.tokens.create(name, scopes, expiresAt);
-      request.auditDetails = { ...request.auditDetails, id: created.id };
-      return ok(created);
-    },
-  );
-
-  server.post(
-    "/api/admin/tokens/:id/rotate",
-    {
-      config: { access: "admin", audit: "token.rotated" },
-      schema: {
-        tags: ["admin"],
-        summary: "Another value for a token, by its id or its name; it is shown this once, and the former one ends",
-        params: z.object({ id: z.string().max(100) }),
-        body: rotateTokenSchema.nullish(),
-        response: { 200: success(rotatedTokenSchema), 404: errorSchema, 409: errorSchema },
-      },
-    },
-    async (request) => {
-      const { id } = request.params;
-      request.auditDetails = { id };
-      const expiresAt = futureOf(request.body?.expires_at, clock.now());
-      const rotated = await app.tokens.rotate(id, {
-        expiresAt,
-        permit: (scopes, end) => refuseEscalation(callerOf(request), scopes, end),
-      });
-      const { name, scopes, expires_at } = rotated;
-      request.auditDetails = { id: rotated.id, name, ...(expires_at === null ? {} : { expires_at }) };
-      return ok({ ...rotated, scopes: [...scopes] });
-    },
-  );
-
-  server.delete(
-    "/api/admin/tokens/:id",
-    {
-      config: { access: "admin", audit: "token.revoked" },
-      schema: {
-        tags: ["admin"],
-        summary: "Revoke a token, by its id or its name; it stops working within seconds",
-        params: z.object({ id: z.string().max(100) }),
-        response: {
-          200: success(z.object({ id: z.string(), name: z.string(), revoked: z.literal(true) })),
-          404: errorSchema,
-          409: errorSchema,
-        },
-      },
-    },
-    async (request) => {
-      request.auditDetails = { id: request.params.id };
-      const { id, name } = await app.tokens.revoke(request.params.id);
-      request.auditDetails = { id, name };
-      return ok({ id, name, revoked: true as const });
-    },
-  );
 }
 
 function registerArchives(server: Server, { app, limits }: RouteDeps): void {
@@ -344,23 +218,4 @@ function registerArchives(server: Server, { app, limits }: RouteDeps): void {
       return ok(report);
     },
   );
-}
-
-/** RUNTIME_INVALID_REQUEST for a time that is over. */
-function futureOf(expires: string | undefined, now: Date): Date | undefined {
-  const at = expires === undefined ? undefined : new Date(expires);
-  if (at === undefined || at > now) return at;
-  throw new RuntimeError("RUNTIME_INVALID_REQUEST", `expires_at is not in the future: ${expires}.`);
-}
-
-/** A token makes no token that may do more than itself, or for longer. */
-function refuseEscalation(own: Principal, wanted: readonly Scope[], expiresAt: Date | undefined): void {
-  const missing = wanted.filter((scope) => !own.scopes.has(scope));
-  if (missing.length > 0) {
-    const message = `This token cannot give scopes it does not have: ${missing.join(", ")}.`;
-    throw new RuntimeError("RUNTIME_FORBIDDEN", message);
-  }
-  if (own.expiresAt === undefined || (expiresAt !== undefined && expiresAt <= own.expiresAt)) return;
-  const end = own.expiresAt.toISOString();
-  throw new RuntimeError("RUNTIME_FORBIDDEN", `This token expires at ${end}, and makes no token that outlives it.`);
 }

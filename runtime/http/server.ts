@@ -26,6 +26,7 @@ import { registerReading } from "./reading.ts";
 import { limitPipelining, limitRequests } from "./requests-at-work.ts";
 import { registerRoot } from "./root.ts";
 import { installSecurityEvents } from "./security-events.ts";
+import { registerTokens } from "./tokens.ts";
 import { registerUsage } from "./usage.ts";
 
 const REQUEST_TIMEOUT_MS = 4 * 60 * 60_000;
@@ -104,6 +105,7 @@ export function createServer(deps: ServerDeps): Server {
     registerOpenAi(scope, shared);
     registerMcp(scope, shared);
     registerAdmin(scope, shared);
+    registerTokens(scope, shared);
     registerForget(scope, shared);
     registerJobs(scope, shared);
     registerUsage(scope, shared);

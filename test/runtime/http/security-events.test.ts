@@ -22,7 +22,13 @@ describe("what leaves a line in the security log", () => {
     // A route that the framework makes of the one above.
     ["HEAD", "/api/admin/memory/export", undefined, "memory.export", undefined],
     ["DELETE", "/api/admin/tokens/hook", undefined, "token.revoked", { id: "1", name: "hook" }],
-    ["POST", "/api/admin/tokens/hook/rotate", undefined, "token.rotated", { id: "1", name: "hook" }],
+    [
+      "POST",
+      "/api/admin/tokens/hook/rotate",
+      undefined,
+      "token.rotated",
+      { id: "1", name: "hook", scopes: ["capture"] },
+    ],
     [
       "POST",
       "/api/admin/tokens",
