@@ -3,7 +3,7 @@
  * operations of `infra`, the real engine, provider and claims; the nodes are played.
  */
 
-import { readdirSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -88,6 +88,7 @@ describe.skipIf(lacks("live-cluster", "pulumi-kubernetes"))("nodes of a stack on
     expect(await claims()).toEqual(of("one", "three", "two"));
     const done = await remove();
     expect(done).toMatchObject({ deleted: of("three").map((name) => ({ name })), kept: [] });
+    expect(statSync(done?.archive ?? "").mode & 0o777).toBe(0o600);
     const listed = await execa("tar", ["-tzf", done?.archive ?? ""]);
     expect(listed.stdout).toContain("./workspace-cairn-three-0/a dir/.hidden");
     expect(listed.stdout).toContain("./home-cairn-three-0/starts");

@@ -1,7 +1,7 @@
 /** Copies of claims, made by a pod of the node's own image on them: it works on every storage class, and needs no other image. */
 
 import { createReadStream } from "node:fs";
-import { rename, rm } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
@@ -37,6 +37,8 @@ export async function archiveData(
   try {
     await createPod(kubectl, name, shortPod(plan, { ...podOf(plan), name, argv, mounts }), signal);
     await untilPod(kubectl, name, (pod) => podHealth(pod).running, { withinMs: START_MS, signal });
+    // Homes hold keys.
+    await writeFile(part, "", { mode: 0o600 });
     // A file system of its own has it at its top.
     const except = data.map((one) => `--exclude=./${one.name}/lost+found`);
     const command = kubectl.command(["exec", `pod/${name}`, "--", "tar", "-C", "/data", ...except, "-cz", "."]);
