@@ -22,8 +22,7 @@ export interface ContextInput {
 /** Before any file of the project: a time that no archive format finds strange. */
 export const FIXED_TIME_S = Date.UTC(2000, 0, 1) / 1000;
 
-/** Source maps and types are for people who read the program, not for Node. */
-/** With the licences of what was bundled. */
+/** Source maps and types are for people who read the program, not for Node; licences of what was bundled go along. */
 const COMPILED = /\.(?:js|json|sql|wasm)$|^NOTICE$/;
 
 const STEPS = ["strip-packages.js", "install-plugins.js"];
