@@ -57,3 +57,26 @@ YAML
   umask 077
   printf 'SERVICE_API_TOKEN=cairn_%s\n' "$(head -c 40 /dev/urandom | base64 -w 0 | tr -d '+/=')" >.env
 }
+
+# What every week ends with.
+lose_the_passphrase() {
+  day Saturday: back up, and lose the passphrase
+  do_ cairn memory backup saturday.backup
+  do_ mv infra/.passphrase passphrase.lost
+  expect 1 cairn infra up --yes
+  do_ cairn infra recover --confirm week
+  do_ cairn infra status
+  all_there
+}
+destroy_and_return() {
+  day Sunday: away with it, and back
+  do_ cairn infra destroy --yes
+  do_ cairn infra up --yes
+  all_there
+  do_ cairn infra destroy --delete-data --confirm week
+  do_ cairn infra up --yes
+  do_ cairn memory restore "$(ls -t backups/week-*.backup | head -n 1)"
+  all_there
+  do_ cairn doctor
+  do_ cairn infra destroy --delete-data --confirm week
+}

@@ -77,22 +77,6 @@ do_ cairn exec --node ada -- node --version
 tell "The bicycle is lent to Nora."
 all_there
 
-day Saturday: back up, and lose the passphrase
-do_ cairn memory backup saturday.backup
-do_ mv infra/.passphrase passphrase.lost
-expect 1 cairn infra up --yes
-do_ cairn infra recover --confirm week
-do_ cairn infra status
-all_there
-
-day Sunday: away with it, and back
-do_ cairn infra destroy --yes
-do_ cairn infra up --yes
-all_there
-do_ cairn infra destroy --delete-data --confirm week
-do_ cairn infra up --yes
-do_ cairn memory restore "$(ls -t backups/week-*.backup | head -n 1)"
-all_there
-do_ cairn doctor
-do_ cairn infra destroy --delete-data --confirm week
+lose_the_passphrase
+destroy_and_return
 do_ docker volume rm week-postgres-data week-cleo-home week-cleo-workspace

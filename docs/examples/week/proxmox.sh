@@ -116,22 +116,6 @@ do_ cairn logs --node ada --lines 5
 tell "The bicycle is lent to Nora."
 all_there
 
-day Saturday: back up, and lose the passphrase
-do_ cairn memory backup saturday.backup
-do_ mv infra/.passphrase passphrase.lost
-expect 1 cairn infra up --yes
-do_ cairn infra recover --confirm week
-do_ cairn infra status
-all_there
-
-day Sunday: away with it, and back
-do_ cairn infra destroy --yes
-do_ cairn infra up --yes
-all_there
-do_ cairn infra destroy --delete-data --confirm week
-do_ cairn infra up --yes
-do_ cairn memory restore "$(ls -t backups/week-*.backup | head -n 1)"
-all_there
-do_ cairn doctor
-do_ cairn infra destroy --delete-data --confirm week
+lose_the_passphrase
+destroy_and_return
 do_ on_host rm -r "$DATA_DIR/week/postgres" "$DATA_DIR/week/cleo"
