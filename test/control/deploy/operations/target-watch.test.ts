@@ -9,7 +9,7 @@ const GONE = new InfraError("INFRA_HOST_UNREACHABLE", "pve gave no answer within
 const OTHER = new InfraError("INFRA_FAILED", "sh: fork failed");
 
 /**
- * `up` of an engine that ends when it is told to, or after so many probes of a target that answers as `answers` says, the last one over
+ * `up` of an engine that ends on request, or after so many probes of a target that answers as `answers` says, the last one over
  * and over. With `notes` it says something at each probe.
  */
 async function up(answers: readonly (InfraError | null)[], probes: number, notes = false): Promise<unknown> {
