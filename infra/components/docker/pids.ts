@@ -9,6 +9,12 @@ import { interpolate, type Resource } from "@pulumi/pulumi";
 import { parseDockerHost, SSH_OPTIONS, sshDestination } from "./address.ts";
 import type { DockerHost } from "./host.ts";
 
+/**
+ * The words that follow, again where they fail: Docker refuses the change of a container that ends at this moment, and takes it once
+ * it has seen that. That the container does not start is said by who waits for it.
+ */
+const RETRIED = 'tries=0; until "$@"; do tries=$((tries + 1)); [ "$tries" -lt 5 ] || exit 1; sleep 1; done';
+
 export function limitPids(
   name: string,
   host: DockerHost,
@@ -18,8 +24,9 @@ export function limitPids(
 ): local.Command {
   const ssh = parseDockerHost(host.address);
   const docker = ["docker", "update", "--pids-limit", String(pids)];
-  // The interpreter's arguments are passed as they are, the command as its last one: no shell reads any of it here.
-  const interpreter = ssh === null ? docker : ["ssh", ...SSH_OPTIONS, ...sshDestination(ssh), ...docker];
+  const words = ssh === null ? docker : ["ssh", ...SSH_OPTIONS, ...sshDestination(ssh), ...docker];
+  // The interpreter's arguments are passed as they are, the command as its last one: the shell reads none of them.
+  const interpreter = ["/bin/sh", "-c", RETRIED, "limit", ...words];
   return new local.Command(
     `${name}-pids`,
     {

@@ -1,8 +1,14 @@
 /** The Docker target on the mock engine: what it declares, how it is held to its limits, and that nothing secret is in sight. */
 
+import { spawnSync } from "node:child_process";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
 import { parse } from "dotenv";
 import { beforeAll, expect, test } from "vitest";
+import { z } from "zod";
 import type { DockerPlan } from "../../../infra/plan/types.ts";
+import { temporaryDirectory } from "../../support/deployment.ts";
 import {
   type Declaration,
   type Declared,
@@ -373,6 +379,27 @@ test("every container that serves has the least rights, limits, rotated logs and
     cpuQuota: 150_000,
   });
   expect(find(declaration, "Container", "fleet-beta").inputs).not.toHaveProperty("memory");
+});
+
+test("the limit on processes is set again where the container ends at that moment, and given up after five times", async () => {
+  const declaration = await declare(everything());
+  const { interpreter } = find(declaration, "Command", "fleet-postgres-pids").inputs;
+  const [program = "", ...words] = z.array(z.string()).parse(interpreter);
+  const folder = await temporaryDirectory();
+  const attempts = async (succeedsAt: number): Promise<readonly [string[], number | null]> => {
+    const script = `#!/bin/sh\necho "$*" >> calls\n[ "$(wc -l < calls)" -ge ${succeedsAt} ]\n`;
+    await writeFile(join(folder, "docker"), script, { mode: 0o755 });
+    const { status } = spawnSync(program, [...words, "id of it"], {
+      cwd: folder,
+      env: { PATH: `${folder}:${process.env["PATH"]}` },
+    });
+    const calls = (await readFile(join(folder, "calls"), "utf8")).trim().split("\n");
+    await rm(join(folder, "calls"));
+    return [calls, status];
+  };
+  const call = "update --pids-limit 512 id of it";
+  expect(await attempts(2)).toEqual([[call, call], 0]);
+  expect(await attempts(9)).toEqual([Array(5).fill(call), 1]);
 });
 
 test("plain nodes and the database are published only where the plan says", async () => {
