@@ -4,7 +4,7 @@
  */
 
 import { readdir, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { within, workspaceRoots } from "../../infra/plan/workspaces.ts";
 import { CONFIG_FILE, type Config, isPem, SECRETS_FILE } from "../../runtime/config/index.ts";
 import { DIRECTORY, HOME, type LeftOut } from "./manifest.ts";
@@ -63,7 +63,11 @@ export interface ContentsInput {
 export async function contentsOf({ dir, home, config, file }: ContentsInput): Promise<Contents> {
   const sources: Source[] = [];
   const leftOut: LeftOut[] = [];
-  const wanted = [...DIRECTORY_KEPT.map((name) => join(dir, name)), ...referredTo(config)];
+  for (const absolute of workingDirectories(config)) {
+    // All of a source tree is not what a server needs of it.
+    if (within(absolute, dir) !== null) leftOut.push({ path: absolute, reason: "it is around cairn.yaml itself" });
+  }
+  const wanted = [...DIRECTORY_KEPT.map((name) => join(dir, name)), ...referredTo(config, dir)];
   for (const absolute of new Set(wanted)) {
     if (!(await isThere(absolute))) continue;
     const inHome = dir === home ? null : within(home, absolute);
@@ -89,10 +93,13 @@ export async function contentsOf({ dir, home, config, file }: ContentsInput): Pr
   return { sources: outermost(sources), passed, leftOut };
 }
 
-function referredTo(config: Config): string[] {
+function referredTo(config: Config, dir: string): string[] {
   const { tls } = config.runtime;
   const { proxmox, kubernetes } = config.deployment;
   return [
+    ...workingDirectories(config).filter((path) => within(path, dir) === null),
+    ...(config.memory.session_roots ?? []),
+    ...databaseFiles(config, dir),
     ...workspaceRoots(config).map(({ source }) => source),
     ...config.plugin_dirs,
     ...config.skill_dirs,
@@ -100,6 +107,21 @@ function referredTo(config: Config): string[] {
     ...(proxmox?.identity_file === undefined ? [] : [proxmox.identity_file]),
     ...(kubernetes.kubeconfig === undefined ? [] : [kubernetes.kubeconfig]),
   ];
+}
+
+function workingDirectories({ mcp }: Config): string[] {
+  return [...new Set(Object.values(mcp.servers).flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd])))];
+}
+
+/** Certificates and keys that an address of PostgreSQL names, which the driver reads. */
+function databaseFiles({ memory: { postgres } }: Config, dir: string): string[] {
+  const addresses = [postgres?.connection_string, postgres?.direct_url].flatMap((one) => URL.parse(one ?? "") ?? []);
+  return addresses.flatMap(({ searchParams }) =>
+    ["sslrootcert", "sslcert", "sslkey"].flatMap((name) => {
+      const path = searchParams.get(name);
+      return path ? [resolve(dir, path)] : [];
+    }),
+  );
 }
 
 /** Each file once: what lies in another source comes with it. */

@@ -75,29 +75,26 @@ async function* inside(place: OpenFolder, options: Walk): AsyncGenerator<FoundIt
     const components = [...place.components, found.name];
     if (options.passed.has(path)) continue;
     const leaveOut = (reason: string): void => options.leaveOut(path, reason);
+    const missed = (error: unknown): null => unreadable(error, found.name, leaveOut);
     if (!isPlain(found.name)) leaveOut("its name has control characters");
     else if (found.isSymbolicLink()) {
       const target = await readlink(directory.at(found.name)).catch(() => "");
       if (staysInside(components, target)) yield linkItem([part, ...components], target);
       else leaveOut("it is a link that leads elsewhere");
     } else if (found.isDirectory()) {
-      await using folder = await openBelow(directory, [found.name]).catch((error: unknown) =>
-        unreadable(error, leaveOut),
-      );
+      await using folder = await openBelow(directory, [found.name]).catch(missed);
       if (folder === null) continue;
       yield directoryItem([part, ...components], await folder.handle.stat());
       yield* inside({ directory: folder, path, components, part }, options);
     } else {
-      const handle = await openRegularFile(directory, found.name).catch((error: unknown) =>
-        unreadable(error, leaveOut),
-      );
+      const handle = await openRegularFile(directory, found.name).catch(missed);
       if (handle === null) continue;
       try {
         const stats = await handle.stat();
         assertOneName(stats);
         yield fileItem([part, ...components], handle, stats, path);
       } catch (error) {
-        unreadable(error, leaveOut);
+        missed(error);
       } finally {
         await handle.close().catch(() => undefined);
       }
@@ -105,10 +102,14 @@ async function* inside(place: OpenFolder, options: Walk): AsyncGenerator<FoundIt
   }
 }
 
+/** Stands in a name for each byte that is no UTF-8: under such a name there is nothing. */
+const REPLACEMENT = "\uFFFD";
+
 /** What was removed meanwhile is not missed. Rethrows what is no refusal. */
-function unreadable(error: unknown, leaveOut: (reason: string) => void): null {
+function unreadable(error: unknown, name: string, leaveOut: (reason: string) => void): null {
   if (error instanceof RuntimeError) throw error;
   if (codeOf(error) !== "ENOENT") leaveOut(refusalOf(error));
+  else if (name.includes(REPLACEMENT)) leaveOut("its name is no UTF-8");
   return null;
 }
 

@@ -112,6 +112,51 @@ describe("the contents of a backup", () => {
     ]);
   });
 
+  it("have working directories of MCP servers, session files and certificates of PostgreSQL, or name them", async () => {
+    const dir = await temporaryDirectory();
+    await write(dir, {
+      "cairn.yaml":
+        MINIMAL +
+        "mcp: { servers: { a: { command: x, cwd: notes }, b: { command: x, cwd: . } } }\n" +
+        "memory:\n  session_roots: [sessions]\n" +
+        `  postgres: { connection_string: "postgres://u@h/d?sslrootcert=${dir}/ca.pem&sslkey=key.pem&sslcert=${dir}/../c.pem" }\n`,
+      "notes/data": "x",
+      "sessions/one.jsonl": "x",
+      "ca.pem": "x",
+      "key.pem": "x",
+      "README.md": "of the repository",
+    });
+    await write(join(dir, ".."), { "c.pem": "x" });
+    const { names, leftOut } = await namesOf(dir, join(dir, ".cairn"));
+    expect(names).toEqual([
+      "directory/ca.pem",
+      "directory/cairn.yaml",
+      "directory/key.pem",
+      "directory/notes/data",
+      "directory/sessions/one.jsonl",
+    ]);
+    expect(leftOut).toEqual([
+      { path: dir, reason: "it is around cairn.yaml itself" },
+      { path: join(dir, "..", "c.pem"), reason: "it lies outside of the deployment directory and the home" },
+    ]);
+  });
+
+  // macOS has no such names.
+  it.runIf(process.platform === "linux")("name a file whose name is no UTF-8", async () => {
+    const dir = await temporaryDirectory();
+    await write(dir, { "cairn.yaml": MINIMAL, "workspace/SOUL.md": "x" });
+    for (const kind of ["file", "folder"]) {
+      const path = Buffer.concat([Buffer.from(join(dir, "workspace", kind)), Buffer.from([0xff])]);
+      if (kind === "file") await writeFile(path, "x");
+      else await mkdir(path);
+    }
+    const { leftOut } = await namesOf(dir, join(dir, ".cairn"));
+    const reason = "its name is no UTF-8";
+    expect(leftOut).toEqual(
+      ["file", "folder"].map((kind) => ({ path: join(dir, "workspace", `${kind}\uFFFD`), reason })),
+    );
+  });
+
   it("follow the operator's own links, and none in a workspace", async () => {
     const dir = await temporaryDirectory();
     await write(join(dir, "real"), { yaml: MINIMAL, "rooms/SOUL.md": "x" });
