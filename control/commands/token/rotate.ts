@@ -52,9 +52,16 @@ export default class TokenRotate extends NodeCommand<TokenRotateResult> {
   protected async work({ signal }: Interruption): Promise<TokenRotateResult> {
     const { args, flags } = await this.parse(TokenRotate);
     const deployment = findDeployment(flags);
-    if (args.token !== undefined) return this.#rotateNamed(deployment, args.token, flags, signal);
+    if (args.token !== undefined) {
+      if (flags.show)
+        throw new UsageError("--show is for the owner's token.", "The value of a named one is always printed.");
+      return this.#rotateNamed(deployment, args.token, flags, signal);
+    }
     if (flags.expires !== undefined) {
       throw new UsageError("The owner's token does not expire.", "Name the token that --expires is for.");
+    }
+    if (flags.node !== undefined) {
+      throw new UsageError("The owner's token is in .env, and not a node's.", "Name the token that --node is for.");
     }
     const progress = startProgress(this.terminal);
     try {

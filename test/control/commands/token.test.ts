@@ -57,6 +57,14 @@ it("gives a named token another value, with another end where that is asked for"
   expect(await cli.run(["token", "rotate", "--expires", "90d"])).toMatchObject({ code: 2, stdout: "" });
 });
 
+it("refuses flags that are not for the token that it rotates", async () => {
+  const cli = await createCli();
+  await cli.node();
+  await cli.run(["token", "create", "laptop", "--scope", "capture"]);
+  expect(await cli.run(["token", "rotate", "laptop", "--show"])).toMatchObject({ code: 2, stdout: "" });
+  expect(await cli.run(["token", "rotate", "--node", "nova-1"])).toMatchObject({ code: 2, stdout: "" });
+});
+
 it("hands the other value of its token to the capture hook of this machine", async () => {
   const cli = await createCli();
   await cli.node();
