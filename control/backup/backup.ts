@@ -7,8 +7,9 @@ import { loadedConfig } from "../configuration/current.ts";
 import { backupsFolder } from "../deploy/backup-deployed.ts";
 import { infraFiles } from "../deploy/files.ts";
 import { inspectLock, ownIdentity } from "../deploy/state/operator-lock.ts";
+import { UsageError } from "../output/failure.ts";
 import { bytes as inWords } from "../output/words.ts";
-import { refuseWrite, removeUnfinished, writeWhole } from "../service/byte-files.ts";
+import { refuseWrite, removeUnfinished, STANDARD, writeWhole } from "../service/byte-files.ts";
 import { openStack } from "../service/deployed-stack.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { contentsOf } from "./contents.ts";
@@ -48,6 +49,7 @@ export interface BackupOptions {
 }
 
 const SUFFIX = ".tar.age";
+const IS_READ_BACK = "Name a file: it is read back before the command ends.";
 
 /**
  * UsageError where the file cannot be written; RUNTIME_CONFLICT while another backup is made; errors of `bringAll`, of the configuration and
@@ -55,13 +57,15 @@ const SUFFIX = ".tar.age";
  */
 export async function createBackup(deployment: Deployment, options: BackupOptions): Promise<BackupResult> {
   const { passphrase, version, signal, onStep, force } = options;
+  if (options.file === STANDARD) throw new UsageError("A backup is not written to standard output.", IS_READ_BACK);
   const { config } = await loadedConfig(deployment, signal);
   const file = resolve(options.file ?? (await defaultFile(deployment)));
   await refuseWrite(file, force);
   const stack = await openStack(deployment, signal);
   if (stack !== null) await refuseOperation(deployment, stack.record.stack);
   return withWorkDirectory(deployment, async (directory) => {
-    await removeUnfinished(file, (name) => name.endsWith(SUFFIX));
+    // In a directory that is named, such as a disk of the network, others may be another machine's, being written.
+    await removeUnfinished(file, (name) => options.file === undefined && name.endsWith(SUFFIX));
     const { memories, staged, schemaVersion } = await bringAll({ deployment, stack, directory, onStep, signal });
     const { dir, home } = deployment;
     const contents = await contentsOf({ dir, home, config, file });

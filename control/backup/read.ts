@@ -3,7 +3,8 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { verifyPackedArchive } from "../../runtime/files/memory-archive.ts";
-import { counted, openBytes } from "../service/byte-files.ts";
+import { UsageError } from "../output/failure.ts";
+import { counted, openBytes, STANDARD } from "../service/byte-files.ts";
 import {
   DIRECTORY,
   HOME,
@@ -50,6 +51,7 @@ const LARGEST_TEXT = 64 * 1024 ** 2;
 
 /** UsageError where there is no such file; MEMORY_ARCHIVE_INVALID for what is no backup, and for another passphrase. */
 export async function openBackup(file: string, { passphrase, signal, onBytes }: OpenOptions): Promise<OpenBackup> {
+  if (file === STANDARD) throw new UsageError("A backup is not read from standard input.", "Name its file.");
   // Says what is wrong with the path.
   await openBytes(file).then((opened) => void opened[Symbol.asyncIterator]().return?.());
   const bytes = createReadStream(file, { signal, highWaterMark: 256 * 1024 });

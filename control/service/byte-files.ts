@@ -50,7 +50,9 @@ export async function removeUnfinished(path: string, isOurs: (name: string) => b
   const folder = dirname(resolve(path));
   for (const found of await readdir(folder)) {
     const [, name = "", pid] = /^\.(.+)\.(\d+)\.partial$/.exec(found) ?? [];
-    if (pid === undefined || isAlive(Number(pid)) || !(name === basename(path) || isOurs(name))) continue;
+    if (pid === undefined || !(name === basename(path) || isOurs(name))) continue;
+    // Under this process's own number it is another one's, as in a container, where numbers come again at once.
+    if (Number(pid) !== process.pid && isAlive(Number(pid))) continue;
     await rm(join(folder, found), { force: true }).catch(() => undefined);
   }
 }

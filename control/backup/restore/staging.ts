@@ -3,8 +3,9 @@
  * directory, which the next one goes on with or removes. Only its owner can look into it.
  */
 
-import { mkdir, open, readdir, readFile, rename, rm, rmdir } from "node:fs/promises";
+import { lstat, mkdir, open, readdir, readFile, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import process from "node:process";
 import { tryLock } from "fs-native-extensions";
 import { z } from "zod";
 import { makePrivateDirectory } from "../../../runtime/config/index.ts";
@@ -51,14 +52,14 @@ export interface Staging {
 
 const NOTE = "started";
 
-/** RUNTIME_CONFLICT while another restore fills the same directory. */
+/** RUNTIME_CONFLICT while another restore fills the same directory, and where another user has made it. */
 export async function openStaging(places: RestorePaths): Promise<Staging> {
   const root = stagingOf(places.directory);
   const isApart = places.homeBelow === null;
   const homeRoot = isApart ? stagingOf(places.home) : null;
   makePrivateDirectory(dirname(root));
   if (homeRoot !== null) makePrivateDirectory(dirname(homeRoot));
-  await mkdir(root, { recursive: true, mode: 0o700 });
+  await makeOwn(root);
   const lock = await open(join(root, "lock"), "a+", 0o600);
   if (!tryLock(lock.fd)) {
     await lock.close();
@@ -66,6 +67,7 @@ export async function openStaging(places: RestorePaths): Promise<Staging> {
       hint: "Wait for its end.",
     });
   }
+  if (homeRoot !== null) await makeOwn(homeRoot);
   const directory = join(root, "filled");
   const home = homeRoot === null ? join(directory, places.homeBelow ?? "") : join(homeRoot, "filled");
   const archive = join(root, "memory.backup");
@@ -86,6 +88,7 @@ export async function openStaging(places: RestorePaths): Promise<Staging> {
     pending: await readNote(join(root, NOTE)),
     async begin() {
       await clear(["lock", NOTE]);
+      if (homeRoot !== null) await makeOwn(homeRoot);
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await mkdir(home, { recursive: true, mode: 0o700 });
     },
@@ -104,6 +107,19 @@ export async function openStaging(places: RestorePaths): Promise<Staging> {
       await lock.close();
     },
   };
+}
+
+const WRITABLE_BY_OTHERS = 0o022;
+
+/** In a directory where others may write, such as /tmp, one of them could have it ready, and put their files into the deployment. */
+async function makeOwn(path: string): Promise<void> {
+  if ((await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined) return;
+  const stats = await lstat(path);
+  const isOwn = stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & WRITABLE_BY_OTHERS) === 0;
+  if (isOwn) return;
+  throw new RuntimeError("RUNTIME_CONFLICT", `${path} is in the way: others can write to it.`, {
+    hint: "Nothing was changed. Remove it, or name another directory with --dir.",
+  });
 }
 
 /** Over an empty directory, never over anything else. */

@@ -1,12 +1,13 @@
 /** `backup` and `restore` of a deployed stack: its nodes are played by servers, and the way into their containers by a command line. */
 
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { stagingOf } from "../../../control/backup/restore/places.ts";
 import { ArchiveLines, FORMAT } from "../../../runtime/files/memory-archive.ts";
 import { type Cli, createCli } from "../../support/cli.ts";
 import { deployedDirectory } from "../../support/deployed-directory.ts";
@@ -104,6 +105,51 @@ describe("a deployed stack", () => {
       }
     },
   );
+
+  it("takes away what a killed backup of this file has left, and no other machine's", async () => {
+    const { cli, env, around, flags } = await stack("echo the files of a node", true);
+    const others = ".other.tar.age.4194305.partial";
+    for (const name of [others, ".stack.tar.age.4194305.partial"]) await writeFile(join(around, name), "");
+    expect(await cli.run(["backup", join(around, "stack.tar.age"), ...flags], { env })).toMatchObject({ code: 0 });
+    expect((await readdir(around)).sort()).toEqual([others, "passphrase", "stack.tar.age"]);
+  });
+
+  it("is neither written to standard output nor read from standard input", async () => {
+    const { cli, env, flags } = await stack("echo the files of a node", true);
+    const input = "no backup";
+    for (const argv of [
+      ["backup", "-"],
+      ["backup", "--verify", "-"],
+      ["restore", "-"],
+      ["restore", "-", "--check"],
+    ]) {
+      expect(await cli.run([...argv, ...flags], { env, input }), argv.join(" ")).toMatchObject({ code: 2 });
+    }
+  });
+
+  it("is not restored by way of a directory that another user has made", async () => {
+    const { cli, env, around, flags } = await stack("echo the files of a node", true);
+    const file = join(around, "stack.tar.age");
+    expect(await cli.run(["backup", file, ...flags], { env })).toMatchObject({ code: 0 });
+    const dir = join(around, "restored");
+    const theirs = join(around, "theirs");
+    await mkdir(theirs);
+    await chmod(theirs, 0o777);
+    const restore = ["restore", file, "--dir", dir, ...flags];
+    const elsewhere = { ...env, SERVICE_HOME: join(around, "home") };
+    for (const root of [dir, join(around, "home")]) {
+      const staging = stagingOf(root);
+      await symlink(theirs, staging);
+      expect(await cli.run(restore, { env: elsewhere })).toMatchObject({ code: 1 });
+      await rm(staging);
+      await mkdir(staging);
+      await chmod(staging, 0o777);
+      expect(await cli.run(restore, { env: elsewhere })).toMatchObject({ code: 1 });
+      await rm(staging, { recursive: true });
+    }
+    expect(await readdir(theirs)).toEqual([]);
+    expect(await cli.run(restore, { env: elsewhere })).toMatchObject({ code: 0 });
+  });
 
   it("has no backup where a node cannot be entered", async () => {
     const { cli, env, around, flags } = await stack("echo 'No such container: lab-nova-1' >&2; exit 2", true);
