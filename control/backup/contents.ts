@@ -93,7 +93,8 @@ export async function contentsOf({ dir, home, config, file }: ContentsInput): Pr
   return { sources: outermost(sources), passed, leftOut };
 }
 
-function referredTo(config: Config, dir: string): string[] {
+/** Absolute paths that the configuration names, besides its store. */
+export function referredTo(config: Config, dir: string): string[] {
   const { tls } = config.runtime;
   const { proxmox, kubernetes } = config.deployment;
   return [

@@ -44,6 +44,7 @@ function renderRestored(result: RestoreResult, mark: Mark): string {
     ...(rows.length > 0 ? ["Rows of the memory:", columns(rows, "  ")] : []),
     ...(tokens.length > 0 ? [`API tokens that work again: ${tokens.map(visible).join(", ")}.`] : []),
     ...renderOmitted(left_out, mark),
+    ...renderFormerPaths(result, mark),
     ...(archives.length > 0
       ? renderArchives(archives)
       : ["What was said, forgotten or revoked after the backup is as it was then."]),
@@ -69,8 +70,18 @@ function renderCheck(result: RestoreResult, mark: Mark): string {
     partRows(result.parts),
     ...renderOmitted(result.left_out, mark),
     `It would go into ${directory}${home === directory ? "" : `, its home into ${home}`}. ${memory}`,
+    ...renderFormerPaths(result, mark),
     ...renderObstacles(result.obstacles, mark),
   ].join("\n");
+}
+
+function renderFormerPaths({ former_paths: paths, directory }: RestoreResult, mark: Mark): string[] {
+  if (paths.length === 0) return [];
+  return [
+    mark.warn("cairn.yaml names paths where the deployment was. Correct them there, relative to it, before a start:"),
+    ...paths.map((path) => `  ${visible(path)}`),
+    `What was restored of them is below ${directory}.`,
+  ];
 }
 
 /** What is in the way of a restore, or that nothing is. */

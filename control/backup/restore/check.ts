@@ -12,9 +12,9 @@ import { type Obstacle, ofRunningNode, ofSchema, ofStore } from "../../memory/ob
 import { bytes as inWords } from "../../output/words.ts";
 import type { Deployment } from "../../service/deployment.ts";
 import { aboutBackup } from "../backup.ts";
-import { DIRECTORY, type Part } from "../manifest.ts";
+import { DIRECTORY, type Manifest, type Part } from "../manifest.ts";
 import { openBackup, type Take, verifyOnly } from "../read.ts";
-import { ofPlaces, placesOf } from "./places.ts";
+import { formerPaths, ofPlaces, placesOf } from "./places.ts";
 import type { RestoreOptions, RestoreResult } from "./restore.ts";
 
 /** Bytes of cairn.yaml and of .env. */
@@ -35,12 +35,14 @@ export async function checkRestore(
     const { parts, left_out } = await opened.read(keeping(texts));
     const isStack = manifest.deployment.nodes !== null;
     onStep("Looking at this machine");
+    const configuration = await ofConfiguration(texts, { deployment, manifest, signal });
     const found = [
       ofSchema(manifest, schema),
       await ofRunningNode(deployment.home),
       ...(await ofPlaces(places)),
       await ofRoom(places.directory, parts),
-      ...(isStack ? [] : await ofConfiguration(texts, deployment, signal)),
+      // Of a stack only the directory is restored, wherever its memory is.
+      ...(isStack ? [] : configuration.obstacles),
     ];
     const obstacles = found.filter((one) => one !== null);
     return {
@@ -54,6 +56,7 @@ export async function checkRestore(
       counts: {},
       tokens: [],
       archives: [],
+      former_paths: configuration.formerPaths,
       obstacles,
     };
   } finally {
@@ -84,12 +87,18 @@ async function ofRoom(directory: string, parts: readonly Part[]): Promise<Obstac
   };
 }
 
+interface ConfigurationInput {
+  readonly deployment: Deployment;
+  readonly manifest: Manifest;
+  readonly signal: AbortSignal;
+}
+
 /** Of the backup's own configuration, with its secrets: a file of it is written only without them, and for a moment. */
 async function ofConfiguration(
   texts: ReadonlyMap<string, string>,
-  { home }: Deployment,
-  signal: AbortSignal,
-): Promise<(Obstacle | null)[]> {
+  { deployment, manifest, signal }: ConfigurationInput,
+): Promise<{ readonly obstacles: readonly (Obstacle | null)[]; readonly formerPaths: readonly string[] }> {
+  const { home } = deployment;
   const folder = await mkdtemp(join(tmpdir(), "cairn-restore-"));
   try {
     const file = join(folder, CONFIG_FILE);
@@ -100,16 +109,17 @@ async function ofConfiguration(
       const { backend, embedded } = loaded.config.memory;
       // A store inside the home is in the way as what the home holds.
       const isOwn = backend === "embedded" && within(home, embedded.path) !== null;
-      return isOwn ? [] : [await ofStore(loaded.config, file, signal)];
+      const isStack = manifest.deployment.nodes !== null;
+      return {
+        obstacles: isOwn || isStack ? [] : [await ofStore(loaded.config, file, signal)],
+        formerPaths: formerPaths(loaded.config, manifest, placesOf(deployment)),
+      };
     }
     const [first] = errors;
     const why = first === undefined ? (error?.message ?? "it cannot be read") : `${first.path}: ${first.message}`;
-    return [
-      {
-        message: `The backup's configuration is not valid on this machine: ${why}.`,
-        hint: "Set what it refers to in the environment of the command.",
-      },
-    ];
+    const message = `The backup's configuration is not valid on this machine: ${why}.`;
+    const hint = "Set what it refers to in the environment of the command.";
+    return { obstacles: [{ message, hint }], formerPaths: [] };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -4,9 +4,12 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { within } from "../../../infra/plan/workspaces.ts";
+import type { Config } from "../../../runtime/config/index.ts";
 import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import type { Obstacle } from "../../memory/obstacles.ts";
 import type { Deployment } from "../../service/deployment.ts";
+import { referredTo } from "../contents.ts";
+import type { Manifest } from "../manifest.ts";
 
 export interface RestorePaths {
   /** Deployment directory, absolute. */
@@ -28,6 +31,22 @@ export function targetsOf({ directory, home, homeBelow }: RestorePaths): readonl
 /** Beside the target, on the same file system, and found again by the next restore. */
 export function stagingOf(target: string): string {
   return join(dirname(target), `.${basename(target)}.cairn-restore`);
+}
+
+/**
+ * Paths of a restored configuration that still lead to where the deployment was: they were written as absolute ones, and what was
+ * restored is elsewhere now. Not the store's: the memory is restored where that leads.
+ */
+export function formerPaths(
+  config: Config,
+  { deployment: { directory, home } }: Manifest,
+  places: Pick<RestorePaths, "directory" | "home">,
+): string[] {
+  const isBelow = (roots: readonly string[], path: string): boolean =>
+    roots.some((root) => within(root, path) !== null);
+  return [...new Set(referredTo(config, places.directory))].filter(
+    (path) => isBelow([directory, home], path) && !isBelow([places.directory, places.home], path),
+  );
 }
 
 const MOST_NAMES = 3;

@@ -10,13 +10,13 @@ import { exists } from "../../../runtime/files/durable.ts";
 import { backupsFolder } from "../../deploy/backup-deployed.ts";
 import { type Obstacle, ofRunningNode, ofSchema } from "../../memory/obstacles.ts";
 import { bytes as inWords } from "../../output/words.ts";
-import type { Deployment } from "../../service/deployment.ts";
+import { type Deployment, inspectWithoutSecrets } from "../../service/deployment.ts";
 import { aboutBackup, type BackupResult } from "../backup.ts";
 import { NODES } from "../manifest.ts";
 import { type OpenBackup, openBackup } from "../read.ts";
 import { createExtraction } from "./extract.ts";
 import { isStoreElsewhere, type RestoredMemory, restoreMemory } from "./memory.ts";
-import { ofPlaces, placesOf, type RestorePaths } from "./places.ts";
+import { formerPaths, ofPlaces, placesOf, type RestorePaths } from "./places.ts";
 import { type Note, openStaging, type Staging } from "./staging.ts";
 
 export interface RestoreResult extends Omit<BackupResult, "outcome" | "bytes"> {
@@ -30,6 +30,8 @@ export interface RestoreResult extends Omit<BackupResult, "outcome" | "bytes"> {
   readonly tokens: readonly string[];
   /** Archives of a deployed stack, which its nodes are restored from once it is there. */
   readonly archives: readonly string[];
+  /** Paths in cairn.yaml that lead to where the deployment was, and not into what is restored. */
+  readonly former_paths: readonly string[];
   readonly obstacles: readonly Obstacle[];
 }
 
@@ -67,8 +69,11 @@ export async function restoreBackup(
       await staging.discard(false);
       const archives = note.archives.map((name) => join(places.directory, "backups", name));
       const { counts, tokens, parts, left_out } = note;
+      const { loaded } = await inspectWithoutSecrets({ dir: places.directory, home: places.home }, signal);
+      const former_paths = loaded === null ? [] : formerPaths(loaded.config, manifest, places);
       const about = { file, ...aboutBackup(manifest), directory: places.directory, home: places.home };
-      return { outcome: "restored", ...about, parts, left_out, counts, tokens, archives, obstacles: [] };
+      const rest = { parts, left_out, counts, tokens, archives, former_paths };
+      return { outcome: "restored", ...about, ...rest, obstacles: [] };
     } finally {
       await staging.close();
     }

@@ -34,6 +34,9 @@ export const BACKUP_SCHEMAS = {
     counts: z.record(z.string(), count).describe("Rows of each section of the memory"),
     tokens: z.array(z.string()).describe("API tokens that work again"),
     archives: z.array(z.string()).describe("Of the nodes of a deployed stack, kept as files"),
+    former_paths: z
+      .array(z.string())
+      .describe("Paths in cairn.yaml that lead to where the deployment was, and not into what is restored"),
     obstacles,
   }),
 } as const;

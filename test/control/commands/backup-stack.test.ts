@@ -127,6 +127,23 @@ describe("a deployed stack", () => {
     }
   });
 
+  it("is restored elsewhere with the paths named that lead to where it was", async () => {
+    const { cli, env, around, flags } = await stack("echo the files of a node", true);
+    const file = join(around, "stack.tar.age");
+    const workspace = join(cli.home, "workspace");
+    const yaml = join(cli.home, "cairn.yaml");
+    const more = `runtime: { workspace: ${workspace} }\nskill_dirs: [skills]\n`;
+    await writeFile(yaml, `${await readFile(yaml, "utf8")}\n${more}`);
+    expect(await cli.run(["backup", file, ...flags], { env })).toMatchObject({ code: 0 });
+    const dir = join(around, "restored");
+    const restore = ["restore", file, "--dir", dir, ...flags];
+    const elsewhere = { env: { ...env, SERVICE_HOME: join(dir, ".cairn") } };
+    for (const argv of [[...restore, "--check"], restore]) {
+      const { stdout } = await cli.run(argv, elsewhere);
+      expect(JSON.parse(stdout), stdout).toMatchObject({ former_paths: [workspace] });
+    }
+  });
+
   it("is not restored by way of a directory that another user has made", async () => {
     const { cli, env, around, flags } = await stack("echo the files of a node", true);
     const file = join(around, "stack.tar.age");
