@@ -2,19 +2,18 @@
 
 import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { parse } from "dotenv";
 import { within } from "../../../infra/plan/workspaces.ts";
 import { CONFIG_FILE, inspectConfig, mergeEnvironments, SECRETS_FILE } from "../../../runtime/config/index.ts";
-import { exists } from "../../../runtime/files/durable.ts";
 import { type Obstacle, ofRunningNode, ofSchema, ofStore } from "../../memory/obstacles.ts";
 import { bytes as inWords } from "../../output/words.ts";
 import type { Deployment } from "../../service/deployment.ts";
 import { aboutBackup } from "../backup.ts";
 import { DIRECTORY, type Manifest, type Part } from "../manifest.ts";
 import { openBackup, type Take, verifyOnly } from "../read.ts";
-import { formerPaths, ofPlaces, placesOf } from "./places.ts";
+import { formerPaths, ofPlaces, parentOf, placesOf } from "./places.ts";
 import type { RestoreOptions, RestoreResult } from "./restore.ts";
 
 /** Bytes of cairn.yaml and of .env. */
@@ -76,8 +75,7 @@ function keeping(texts: Map<string, string>): Take {
 }
 
 async function ofRoom(directory: string, parts: readonly Part[]): Promise<Obstacle | null> {
-  let place = dirname(directory);
-  while (!(await exists(place))) place = dirname(place);
+  const place = await parentOf(directory);
   const { bavail, bsize } = await statfs(place);
   const needed = parts.reduce((sum, { bytes }) => sum + bytes, 0);
   if (bavail * bsize >= needed) return null;

@@ -1,11 +1,12 @@
 /** Where a restored deployment goes, and what is in the way there. Looks, and changes nothing. */
 
-import { readdir, realpath, stat } from "node:fs/promises";
+import { access, constants, readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { within } from "../../../infra/plan/workspaces.ts";
 import type { Config } from "../../../runtime/config/index.ts";
 import { codeOf } from "../../../runtime/contracts/system-errors.ts";
+import { exists } from "../../../runtime/files/durable.ts";
 import type { Obstacle } from "../../memory/obstacles.ts";
 import type { Deployment } from "../../service/deployment.ts";
 import { referredTo } from "../contents.ts";
@@ -53,8 +54,26 @@ const MOST_NAMES = 3;
 
 export async function ofPlaces(places: RestorePaths): Promise<Obstacle[]> {
   const found: (Obstacle | null)[] = [];
-  for (const target of targetsOf(places)) found.push(await ofTarget(target));
+  for (const target of targetsOf(places)) found.push((await ofTarget(target)) ?? (await ofParent(target)));
   return found.filter((one) => one !== null);
+}
+
+/** The directory above a path, or the nearest one above that which is there. */
+export async function parentOf(path: string): Promise<string> {
+  const parent = dirname(path);
+  return (await exists(parent)) ? parent : parentOf(parent);
+}
+
+/** What is filled stands beside the target. */
+async function ofParent(target: string): Promise<Obstacle | null> {
+  const parent = await parentOf(target);
+  return access(parent, constants.W_OK | constants.X_OK).then(
+    () => null,
+    (error: unknown) => ({
+      message: `${parent} cannot be written to (${codeOf(error) ?? "unknown error"}).`,
+      hint: "Name another directory with --dir, or correct its permissions.",
+    }),
+  );
 }
 
 async function ofTarget(target: string): Promise<Obstacle | null> {
