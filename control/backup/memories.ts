@@ -91,8 +91,17 @@ async function schemaOf(path: string, size: number): Promise<number> {
 /** What `tar` says where a file was written meanwhile: it has what was there then. */
 const CHANGED_MEANWHILE = 1;
 
-/** Home and workspaces as the node has them, by a command in its container. */
-async function saveNodeFiles(stack: DeployedStack, node: string, path: string, signal: AbortSignal): Promise<void> {
+/** Milliseconds without a byte: Docker's own SSH connection and kubectl wait for a host that fell silent without an end. */
+const QUIET_MS = 5 * 60_000;
+
+/** Home and workspaces as the node has them, by a command in its container. INFRA_HOST_UNREACHABLE where that falls silent. */
+export async function saveNodeFiles(
+  stack: { readonly driver: Pick<DeployedStack["driver"], "enter"> },
+  node: string,
+  path: string,
+  signal: AbortSignal,
+  quietMs: number = QUIET_MS,
+): Promise<void> {
   const home = CONTAINER.home.slice(1);
   const excluded = HOME_OMITTED.map((name) => `--exclude=${home}/${name}`);
   const argv = ["tar", "-C", "/", ...excluded, "-czf", "-", home, CONTAINER.workspaces.slice(1)];
@@ -101,21 +110,36 @@ async function saveNodeFiles(stack: DeployedStack, node: string, path: string, s
     { kind: "exec", argv, terminal: false },
     signal,
   );
+  const silent = new AbortController();
+  const timer = setTimeout(() => silent.abort(), quietMs);
   try {
     const { program, args } = command;
-    const result = await execa(program, [...args], {
+    const running = execa(program, [...args], {
       reject: false,
       stdin: "ignore",
-      stdout: { file: path },
-      cancelSignal: signal,
+      stdout: ["pipe", { file: path }],
+      buffer: { stdout: false },
+      cancelSignal: AbortSignal.any([signal, silent.signal]),
     });
+    running.stdout.on("data", () => timer.refresh());
+    const result = await running;
     signal.throwIfAborted();
+    if (silent.signal.aborted) {
+      throw new InfraError(
+        "INFRA_HOST_UNREACHABLE",
+        `The files of ${node} cannot be read: its host has fallen silent.`,
+        {
+          hint: "See whether the host can be reached, and run the command again. No backup was written.",
+        },
+      );
+    }
     if (result.code === "ENOENT") throw toolMissing(program);
     if (result.exitCode === 0 || result.exitCode === CHANGED_MEANWHILE) return;
     throw new InfraError("INFRA_FAILED", `The files of ${node} cannot be read: ${lastLine(result.stderr)}.`, {
       hint: `\`cairn exec --node ${node} -- tar --version\` shows whether the node can be entered. No backup was written.`,
     });
   } finally {
+    clearTimeout(timer);
     await command.close();
   }
 }

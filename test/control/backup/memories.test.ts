@@ -1,0 +1,27 @@
+/** Files of a deployed node, read by a command in its container. */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { saveNodeFiles } from "../../../control/backup/memories.ts";
+import { temporaryDirectory } from "../../support/deployment.ts";
+
+const signal = new AbortController().signal;
+
+function stack(line: string) {
+  return { driver: { enter: async () => ({ program: "sh", args: ["-c", line], close: async () => undefined }) } };
+}
+
+it("are given up where the host falls silent in the middle of them", async () => {
+  const path = join(await temporaryDirectory(), "files");
+  await expect(saveNodeFiles(stack("echo half; exec sleep 3600"), "nova-1", path, signal, 200)).rejects.toMatchObject({
+    code: "INFRA_HOST_UNREACHABLE",
+    message: "The files of nova-1 cannot be read: its host has fallen silent.",
+  });
+});
+
+it("are all of what the command prints", async () => {
+  const path = join(await temporaryDirectory(), "files");
+  await saveNodeFiles(stack("yes | head -c 3000000"), "nova-1", path, signal);
+  expect((await readFile(path)).length).toBe(3_000_000);
+});
