@@ -88,8 +88,12 @@ async function schemaOf(path: string, size: number): Promise<number> {
   throw invalid("the archive of the memory is empty");
 }
 
-/** What `tar` says where a file was written meanwhile: it has what was there then. */
+/**
+ * Of `tar` where a file was written meanwhile: it has what was there then. docker and kubectl have the same code for a node that they
+ * cannot enter: `tar` says why itself.
+ */
 const CHANGED_MEANWHILE = 1;
+const SAID_BY_TAR = /^tar: /m;
 
 /** Milliseconds without a byte: Docker's own SSH connection and kubectl wait for a host that fell silent without an end. */
 const QUIET_MS = 5 * 60_000;
@@ -134,7 +138,8 @@ export async function saveNodeFiles(
       );
     }
     if (result.code === "ENOENT") throw toolMissing(program);
-    if (result.exitCode === 0 || result.exitCode === CHANGED_MEANWHILE) return;
+    if (result.exitCode === 0) return;
+    if (result.exitCode === CHANGED_MEANWHILE && SAID_BY_TAR.test(result.stderr)) return;
     throw new InfraError("INFRA_FAILED", `The files of ${node} cannot be read: ${lastLine(result.stderr)}.`, {
       hint: `\`cairn exec --node ${node} -- tar --version\` shows whether the node can be entered. No backup was written.`,
     });

@@ -20,6 +20,22 @@ it("are given up where the host falls silent in the middle of them", async () =>
   });
 });
 
+it("are missing, and not empty, where docker or kubectl cannot enter the node", async () => {
+  const path = join(await temporaryDirectory(), "files");
+  const line = "echo 'Error response from daemon: No such container: lab-nova-1' >&2; exit 1";
+  await expect(saveNodeFiles(stack(line), "nova-1", path, signal)).rejects.toMatchObject({
+    code: "INFRA_FAILED",
+    message: "The files of nova-1 cannot be read: Error response from daemon: No such container: lab-nova-1.",
+  });
+});
+
+it("are taken where one was written while tar read it", async () => {
+  const path = join(await temporaryDirectory(), "files");
+  const line = "echo files; echo 'tar: srv/cairn/log: file changed as we read it' >&2; exit 1";
+  await saveNodeFiles(stack(line), "nova-1", path, signal);
+  expect(await readFile(path, "utf8")).toBe("files\n");
+});
+
 it("are all of what the command prints", async () => {
   const path = join(await temporaryDirectory(), "files");
   await saveNodeFiles(stack("yes | head -c 3000000"), "nova-1", path, signal);
