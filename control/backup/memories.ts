@@ -114,8 +114,8 @@ export async function saveNodeFiles(
     { kind: "exec", argv, terminal: false },
     signal,
   );
-  const silent = new AbortController();
-  const timer = setTimeout(() => silent.abort(), quietMs);
+  const stalled = new AbortController();
+  const timer = setTimeout(() => stalled.abort(), quietMs);
   try {
     const { program, args } = command;
     const running = execa(program, [...args], {
@@ -123,12 +123,12 @@ export async function saveNodeFiles(
       stdin: "ignore",
       stdout: ["pipe", { file: path }],
       buffer: { stdout: false },
-      cancelSignal: AbortSignal.any([signal, silent.signal]),
+      cancelSignal: AbortSignal.any([signal, stalled.signal]),
     });
     running.stdout.on("data", () => timer.refresh());
     const result = await running;
     signal.throwIfAborted();
-    if (silent.signal.aborted) {
+    if (stalled.signal.aborted) {
       throw new InfraError(
         "INFRA_HOST_UNREACHABLE",
         `The files of ${node} cannot be read: its host has fallen silent.`,
