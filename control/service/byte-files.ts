@@ -32,6 +32,8 @@ export async function writeWhole(
 ): Promise<number> {
   await refuseWrite(path, options.force);
   const temporary = join(dirname(resolve(path)), `.${basename(path)}.${process.pid}.partial`);
+  // Under this process's own number it is of one that was killed, as in a container, where numbers come again at once.
+  await rm(temporary, { force: true });
   const file = await open(temporary, "wx", 0o600);
   try {
     const total = await pour(file, bytes, options.onBytes);
