@@ -1,17 +1,15 @@
 import { Args, Flags } from "@oclif/core";
-import { importExport, SERVICES } from "../../memory/importing/import.ts";
+import { importExport, type PassedOver, SERVICES } from "../../memory/importing/import.ts";
 import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { findDeployment } from "../../service/deployment.ts";
 import { sendToNode } from "../../service/memory-transfer.ts";
 
-export interface ImportResult {
+export interface ImportResult extends PassedOver {
   readonly file: string;
   readonly imported: number;
   /** Messages that were there already. */
   readonly skipped: number;
-  /** Messages of another service's export that are no conversation: hidden ones, those of tools, of branches that were given up. */
-  readonly ignored: number;
 }
 
 export default class MemoryImport extends NodeCommand<ImportResult> {
@@ -42,14 +40,15 @@ export default class MemoryImport extends NodeCommand<ImportResult> {
       const take = (lines: AsyncIterable<Uint8Array>) => client.importJsonl(lines, { signal });
       return flags.from === undefined ? take(bytes) : importExport(flags.from, bytes, take);
     });
-    return { file: args.file, ignored: 0, ...counts };
+    return { file: args.file, ignored: 0, unreadable: 0, ...counts };
   }
 
-  protected render({ imported, skipped, ignored }: ImportResult): string {
-    const rest =
-      ignored === 0
-        ? ""
-        : ` ${ignored} are no conversation: hidden ones, those of tools, or of branches that were given up.`;
-    return `Imported ${imported} messages, skipped ${skipped} that were there already.${rest}`;
+  protected render({ imported, skipped, ignored, unreadable }: ImportResult): string {
+    const lines = [`Imported ${imported} messages, skipped ${skipped} that were there already.`];
+    if (ignored > 0) {
+      lines.push(`Not taken: ${ignored} messages that are hidden, of tools, or of branches that were given up.`);
+    }
+    if (unreadable > 0) lines.push(`Not read: ${unreadable} conversations, which are not written as the others are.`);
+    return lines.join("\n");
   }
 }

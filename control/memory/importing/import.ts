@@ -14,18 +14,25 @@ const READERS: Readonly<Record<Service, { readonly name: string; readonly read: 
   claude: { name: "Claude", read: claudeConversation },
 };
 
+export interface PassedOver {
+  /** Messages that are no conversation: hidden ones, those of tools, those of branches that were given up. */
+  readonly ignored: number;
+  /** Conversations that are not written as the others are. */
+  readonly unreadable: number;
+}
+
 /** Reads while `take` sends. UsageError for what is no such export; what came before it stays imported, and a repeat skips it. */
 export async function importExport<Counts>(
   service: Service,
   bytes: AsyncIterable<Uint8Array>,
   take: (lines: AsyncIterable<Uint8Array>) => Promise<Counts>,
-): Promise<Counts & { readonly ignored: number }> {
-  let ignored = 0;
+): Promise<Counts & PassedOver> {
+  let passed: PassedOver = { ignored: 0, unreadable: 0 };
   let unreadable: unknown;
   async function* lines(): AsyncGenerator<Uint8Array> {
     try {
-      yield* exportedLines(service, bytes, (messages) => {
-        ignored += messages;
+      yield* exportedLines(service, bytes, (more) => {
+        passed = { ignored: passed.ignored + more.ignored, unreadable: passed.unreadable + more.unreadable };
       });
     } catch (error) {
       unreadable = error;
@@ -33,7 +40,7 @@ export async function importExport<Counts>(
     }
   }
   try {
-    return { ...(await take(lines())), ignored };
+    return { ...(await take(lines())), ...passed };
   } catch (error) {
     // The request that is cut off by it has no word of why.
     throw unreadable ?? error;
@@ -41,22 +48,23 @@ export async function importExport<Counts>(
 }
 
 /**
- * Lines of the conversations in one or several arrays of JSON, one after the other; `onIgnored` is called with the number of messages
- * that are no conversation. UsageError for what is no such export.
+ * Lines of the conversations in one or several arrays of JSON, one after the other; `onPassed` is called with what is not among them.
+ * UsageError for what is no such export, which its first conversation shows.
  */
 async function* exportedLines(
   service: Service,
   bytes: AsyncIterable<Uint8Array>,
-  onIgnored: (messages: number) => void,
+  onPassed: (more: PassedOver) => void,
 ): AsyncGenerator<Uint8Array> {
   const { name, read } = READERS[service];
   let number = 0;
   for await (const conversation of elementsOf(bytes)) {
     number += 1;
     const found = read(conversation);
-    if (found === null) throw notOf(service, name, number, conversation);
-    onIgnored(found.ignored);
-    if (found.lines.length > 0) yield Buffer.from(found.lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    if (found === null && number === 1) throw notOf(service, name, conversation);
+    onPassed({ ignored: found?.ignored ?? 0, unreadable: found === null ? 1 : 0 });
+    if (found !== null && found.lines.length > 0)
+      yield Buffer.from(found.lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
   }
   if (number === 0) throw new UsageError("The file holds no conversation.", WHICH_FILE);
 }
@@ -114,10 +122,10 @@ function zipped(): UsageError {
   );
 }
 
-function notOf(service: Service, name: string, number: number, conversation: unknown): UsageError {
+function notOf(service: Service, name: string, conversation: unknown): UsageError {
   const other = SERVICES.find((one) => one !== service && READERS[one].read(conversation) !== null);
   return new UsageError(
-    `Conversation ${number} of the file is none of ${name}.`,
-    other === undefined ? WHICH_FILE : `It is one of ${READERS[other].name}: \`--from ${other}\`.`,
+    `The file has no conversations of ${name}.`,
+    other === undefined ? WHICH_FILE : `They are those of ${READERS[other].name}: \`--from ${other}\`.`,
   );
 }

@@ -162,7 +162,13 @@ export const MEMORY_SCHEMAS = {
       .looseObject({ id: z.string(), messages: count, summaries: count, turns: count, attachments: count })
       .nullable(),
   }),
-  "memory-import": z.strictObject({ file: z.string(), imported: count, skipped: count, ignored: count }),
+  "memory-import": z.strictObject({
+    file: z.string(),
+    imported: count,
+    skipped: count,
+    ignored: count,
+    unreadable: count,
+  }),
   "memory-search": z.strictObject({
     query: z.string(),
     mode: z.string(),

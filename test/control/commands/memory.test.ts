@@ -109,6 +109,7 @@ describe("memory export and import", () => {
       imported: Buffer.byteLength(stdout),
       skipped: 1,
       ignored: 0,
+      unreadable: 0,
     });
   });
 

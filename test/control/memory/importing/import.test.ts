@@ -8,13 +8,13 @@ async function imported(service: Service, ...chunks: (string | Uint8Array)[]) {
   async function* bytes() {
     for (const chunk of chunks) yield Buffer.from(chunk);
   }
-  const { ignored } = await importExport(service, bytes(), async (parts) => {
+  const passed = await importExport(service, bytes(), async (parts) => {
     let text = "";
     for await (const part of parts) text += Buffer.from(part).toString();
     lines.push(...text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)])));
     return {};
   });
-  return { lines, ignored };
+  return { lines, ...passed };
 }
 
 function node(id: string, parent: string | null, message: object | null) {
@@ -158,6 +158,14 @@ describe("the import of a Claude export", () => {
   });
 });
 
+it("counts a conversation that is not written as the others are, and takes those behind it", async () => {
+  const first = chatgpt([node("a", null, said("user", "one"))]);
+  const last = chatgpt([node("b", null, said("user", "two"))]);
+  const { lines, unreadable } = await imported("chatgpt", JSON.stringify([first, { title: "of another time" }, last]));
+  expect(lines.map(({ content }) => content)).toEqual(["one", "two"]);
+  expect(unreadable).toBe(1);
+});
+
 describe("a file that is no export", () => {
   const conversation = JSON.stringify(chatgpt([node("a", null, said("user", "hello"))]));
 
@@ -169,8 +177,8 @@ describe("a file that is no export", () => {
     ["one that is cut off", `[${conversation.slice(0, 40)}`, "is no JSON, or ends too early"],
     ["one that is cut off between conversations", `[${conversation},`, "is no JSON, or ends too early"],
     ["one conversation alone", conversation, "is no list of conversations"],
-    ["a list of other things", "[{}]", "Conversation 1 of the file is none of ChatGPT"],
-    ["a conversation without messages", '[{"mapping":[]}]', "Conversation 1 of the file is none of ChatGPT"],
+    ["a list of other things", "[{}]", "The file has no conversations of ChatGPT"],
+    ["a conversation without messages", '[{"mapping":[]}]', "The file has no conversations of ChatGPT"],
   ])("is refused: %s", async (_, text, words) => {
     const failure = await imported("chatgpt", text).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(UsageError);
@@ -180,7 +188,7 @@ describe("a file that is no export", () => {
   it("is named as the other service's where it is", async () => {
     const failure = await imported("claude", `[${conversation}]`).catch((error: unknown) => error);
     expect(failure).toMatchObject({
-      message: "Conversation 1 of the file is none of Claude.",
+      message: "The file has no conversations of Claude.",
       hint: expect.stringContaining("--from chatgpt"),
     });
   });
