@@ -35,12 +35,14 @@ describe("what is drawn on a terminal", () => {
     expect(svg).toContain("a &lt; b");
     expect(svg).toContain("&amp; so on");
     expect(svg).toContain("prefers-reduced-motion");
+    expect(svg).toContain("text{white-space:pre;");
   });
 });
 
 it("the README shows the recording of the first minute, which is small", async () => {
   const picture = "docs/first-minute.svg";
   expect(await readFile(join(ROOT, "README.md"), "utf8")).toContain(`](${picture})`);
+  expect(await readFile(join(ROOT, picture), "utf8")).toContain("text{white-space:pre;");
   expect((await stat(join(ROOT, picture))).size).toBeLessThan(100_000);
   expect(await readFile(join(ROOT, picture), "utf8")).not.toMatch(/\/(?:tmp|root|work|home)\//);
 });

@@ -46,7 +46,8 @@ function styleSheet(seconds: readonly number[]): string {
   });
   const palette = COLOURS.map((colour, index) => `.c${index}{fill:${colour}}`).join("");
   return [
-    `text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:${USUAL}}`,
+    // Without it browsers collapse blanks, and indented lines lose their indentation: they ignore xml:space.
+    `text{white-space:pre;font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:${USUAL}}`,
     `${palette}.b{font-weight:bold}.d{opacity:.6}g{visibility:hidden}#f${last}{visibility:visible}`,
     `@media (prefers-reduced-motion:no-preference){${moves.join("")}}`,
   ].join("");
