@@ -6,6 +6,7 @@ import { exists } from "../../runtime/files/durable.ts";
 import { standIn } from "../configuration/current.ts";
 import type { PlannedEdit } from "../configuration/edit.ts";
 import type { Answers } from "./answers.ts";
+import { localServers } from "./catalogue.ts";
 import { checkChange, checkNew } from "./check-setup.ts";
 import type { Facts } from "./detect/facts.ts";
 import { reachOf, seenFromNode } from "./detect/seen-from-node.ts";
@@ -214,7 +215,9 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
 }
 
 /** A model server that the nodes, which are containers, would not reach as it is. */
-function unreachable({ deployment }: Answers, { id, baseUrl }: ProviderChoice, facts: Facts): string[] {
+function unreachable({ deployment }: Answers, { id, kind, baseUrl: given }: ProviderChoice, facts: Facts): string[] {
+  // `kind: ollama` alone means its usual address on loopback.
+  const baseUrl = given ?? localServers({}).find((server) => server.id === kind)?.baseUrl;
   const reach = reachOf(facts, deployment, baseUrl);
   if (reach === "unheard") {
     return [

@@ -90,6 +90,16 @@ describe("a configuration that is there", () => {
     expect(ownPath.notes.join()).toMatch(/at \.\/mine, .*in place of this change/);
   });
 
+  test("says that a local model server is not reached from containers, also where its address is the usual one", async () => {
+    const dir = await temporaryDirectory();
+    const ollama =
+      "version: 1\nagents: { main: { provider: ollama } }\nproviders: { ollama: { kind: ollama, model: qwen3 } }\n";
+    await writeFile(join(dir, "cairn.yaml"), ollama);
+    expect((await change(dir, { timezone: "UTC" })).notes.join()).not.toContain("leads a node");
+    const moved = await change(dir, { target: "docker" });
+    expect(moved.notes.join()).toContain("http://127.0.0.1:11434/v1 leads a node in a container to itself");
+  });
+
   test("stays as it is where nothing is changed, but for what is missing beside it", async () => {
     const dir = await existing();
     const result = await change(dir, {});
