@@ -46,7 +46,6 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     if (address === null || !(await accepts(address.host, address.port, PORT_ANSWER_MS))) return true;
     return filled(WORDS.taken, { port: String(address.port) });
   };
-  const wrapped = (text: string): string => wrap(text, 0, process.stderr.columns).join("\n");
   const interrupted = async (): Promise<Error> => {
     await say(wrapped(WORDS.keptDraft));
     return new Interrupted("SIGINT");
@@ -60,10 +59,14 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
   ): Promise<string | Back> => {
     const leads = (text: string): boolean => [BACK_KEY, `${prefilled}${BACK_KEY}`].includes(text.trim());
     const check =
+      (context: Context) =>
       (verdict: Verdict): Verdict =>
-      (text) =>
-        leads(text) || verdict(text);
-    return askOrBack((prompts, context) => question(prompts, context, check), {
+      (text) => {
+        if (!leads(text)) return verdict(text);
+        context.clearPromptOnDone = true;
+        return true;
+      };
+    return askOrBack((prompts, context) => question(prompts, context, check(context)), {
       signal,
       interrupted,
       typed: leads,
@@ -216,6 +219,10 @@ function choicesOf(question: Extract<Question, { kind: "select" }>, { id }: Answ
   const meanings = CHOICE_TEXTS[id === "agents.*.provider" ? "provider.id" : id] ?? {};
   return question.choices.map(({ value, name, description }) => {
     const meaning = description ?? meanings[value];
-    return { value, name, short: name, ...(meaning === undefined ? {} : { description: meaning }) };
+    return { value, name, short: name, ...(meaning === undefined ? {} : { description: wrapped(meaning) }) };
   });
+}
+
+function wrapped(text: string): string {
+  return wrap(text, 0, process.stderr.columns).join("\n");
 }

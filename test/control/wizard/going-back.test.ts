@@ -2,9 +2,10 @@ import { readdir, readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { DRAFT_FILE } from "../../../control/wizard/draft.ts";
 import { lacks } from "../../lanes/tools.ts";
+import { drawnRows } from "../../support/terminal/drawn.ts";
 import { createMachine, ENTER, follow, writtenFiles } from "../../support/terminal/setup-session.ts";
 import { TARGETS, WRITE } from "../../support/terminal/targets.ts";
-import { KEYS } from "../../support/terminal/terminal.ts";
+import { KEYS, ROWS } from "../../support/terminal/terminal.ts";
 
 const ESC = "\u001b";
 const BACK = `<${ENTER}`;
@@ -46,6 +47,9 @@ describe.skipIf(lacks("pseudo-terminal"))("a person who goes back in a setup", (
       ...TARGETS.manual.finish,
     ]);
     expect(await session.ended).toBe(0);
+    // What led back is taken off the screen.
+    const rows = await drawnRows(session.written(), { columns: 100, rows: ROWS });
+    expect(rows.filter((row) => /: .*<$/.test(row))).toEqual([]);
     expect((await writtenFiles(machine.dir))["cairn.yaml"]).toBe(await golden("manual"));
   });
 
