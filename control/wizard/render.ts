@@ -11,6 +11,9 @@ const MEMORY = {
   datahub: "PostgreSQL, deployed with the nodes",
 } as const;
 
+/** Columns before what a row says. */
+const ROW_INDENT = 12;
+
 export interface InitPage {
   /** Columns of the terminal; nothing is wrapped without them. */
   readonly width?: number | undefined;
@@ -42,11 +45,20 @@ export function renderInit(result: InitResult, mark: Mark, page: InitPage = {}):
     `${mark.good(done)} in ${mark.name(dir)}`,
     ...fileLines(result, mark),
     "",
-    ...rows.map(([label = "", value = ""]) => `  ${mark.dim(label.padEnd(9))} ${value}`),
+    ...rows.flatMap(([label = "", value = ""]) => {
+      const [first = "", ...rest] = wrap(value, ROW_INDENT, page.width);
+      return [`  ${mark.dim(label.padEnd(9))} ${first}`, ...rest.map((line) => " ".repeat(ROW_INDENT) + line)];
+    }),
     ...(result.notes.length > 0 ? ["", ...result.notes.flatMap((note) => noteLines(note, mark, page))] : []),
     "",
-    `Next: ${next.map((command) => mark.name(`\`${command}\``)).join(", then ")}`,
+    ...nextLines(next, mark, page),
   ].join("\n");
+}
+
+/** The colour comes last: it has no width. */
+function nextLines(next: readonly string[], mark: Mark, { width, typed = (text) => text }: InitPage): string[] {
+  const text = `Next: ${next.map((command) => `\`${command}\``).join(", then ")}`;
+  return wrap(typed(text), 0, width).map((line) => line.replace(/`[^`]*`/g, mark.name));
 }
 
 function noteLines(note: string, mark: Mark, { width, typed = (text) => text }: InitPage): string[] {

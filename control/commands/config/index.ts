@@ -37,6 +37,6 @@ export default class ConfigCommand extends BaseCommand<InitResult> {
   }
 
   protected render(result: InitResult, mark: Mark): string {
-    return renderInit(result, mark);
+    return renderInit(result, mark, { width: process.stdout.columns, typed: (text) => this.typed(text) });
   }
 }
