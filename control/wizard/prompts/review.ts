@@ -18,7 +18,7 @@ export function reviewText(
     "",
     ...byFolder(files).map((file) => mark.good(`+ ${file}`)),
     ...(secrets.length > 0 ? [mark.good(`+ .env: ${secrets.join(", ")}`)] : []),
-    ...notes.flatMap((note) => wrap(`${mark.warn("Note:")} ${note}`, 0, width)),
+    ...notes.flatMap((note) => wrap(`Note: ${note}`, 0, width).map((line) => line.replace(/^Note:/, mark.warn))),
   ].join("\n");
 }
 

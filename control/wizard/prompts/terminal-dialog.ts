@@ -2,6 +2,7 @@
 import process from "node:process";
 import type { Environment } from "../../../runtime/config/index.ts";
 import { parseListen } from "../../../runtime/config/listen.ts";
+import { shortTime } from "../../memory/render-rows.ts";
 import { describeFailure, failureText, Interrupted } from "../../output/failure.ts";
 import type { Terminal } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
@@ -161,7 +162,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
         ),
       ),
     async resume(savedAt) {
-      const message = filled(WORDS.resume, { when: savedAt.toLocaleString() });
+      const message = filled(WORDS.resume, { when: shortTime(savedAt.toISOString()) });
       for (;;) {
         const answer = await ask(({ confirm }, context) => confirm({ message, default: true }, context));
         // It is the first question.

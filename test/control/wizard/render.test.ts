@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Mark } from "../../../control/output/terminal.ts";
+import { reviewText } from "../../../control/wizard/prompts/review.ts";
 import { renderInit } from "../../../control/wizard/render.ts";
 import type { InitResult } from "../../../control/wizard/setup.ts";
 
@@ -45,4 +46,11 @@ test("the outcome of a setup is broken between words and around commands", () =>
 test("the commands that come next have their colour, wherever the line is broken", () => {
   const shown = renderInit(RESULT, { ...PLAIN, name: coloured }, { width: WIDTH, typed });
   expect(shown).toContain(`\n${coloured("`npm run -s cairn -- chat --dir /srv/cairn`")}`);
+});
+
+test("a note of the review has the whole width: its colour has none", () => {
+  const review = { dir: "/srv/cairn", text: "", isDiff: true, files: [], secrets: [] };
+  const words = "Start Ollama, or write a key into the file of secrets, then go on.";
+  const wide = reviewText({ ...review, notes: [words] }, { ...PLAIN, warn: coloured }, words.length + 6);
+  expect(wide).toContain(`${coloured("Note:")} ${words}`);
 });

@@ -92,6 +92,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
     expect((await stat(join(machine.dir, DRAFT_FILE))).mode & 0o777).toBe(0o600);
 
     const second = machine.open();
+    await second.until(/A setup was interrupted \(\d{4}-\d\d-\d\d \d\d:\d\d\)/);
     await follow(second, [["Go on with its answers?", KEYS.enter], ...agents, ...channels, ...WRITE]);
     expect(await second.ended).toBe(0);
     expect(await writtenFiles(machine.dir)).toEqual(await byFlags(machine, flags));
