@@ -5,17 +5,24 @@ import process from "node:process";
 /** Ctrl-C and Ctrl-D, which raw mode hands over as they are. */
 const LEAVING: ReadonlySet<string> = new Set(["\u0003", "\u0004"]);
 
-/** The first of the wanted keys, in small letters; `q` also for Ctrl-C, Ctrl-D and a terminal that is gone. Null once the signal aborts. */
-export async function nextKey(wanted: ReadonlySet<string>, signal: AbortSignal): Promise<string | null> {
+/**
+ * The first of the wanted keys, in small letters; `q` also for Ctrl-C, Ctrl-D and a terminal that is gone. Null once the signal aborts.
+ * `draw` shows what they do: one that is typed meanwhile is not shown by the terminal, and counts.
+ */
+export async function nextKey(
+  wanted: ReadonlySet<string>,
+  signal: AbortSignal,
+  draw: () => Promise<void>,
+): Promise<string | null> {
   const { stdin } = process;
   const over = new AbortController();
   try {
-    return await new Promise<string | null>((resolve) => {
+    const typed = new Promise<string | null>((resolve) => {
       if (signal.aborted) resolve(null);
       signal.addEventListener("abort", () => resolve(null), { once: true, signal: over.signal });
       const onData = (data: Buffer): void => {
-        const typed = [...data.toString("utf8").toLowerCase()].map((key) => (LEAVING.has(key) ? "q" : key));
-        const key = typed.find((one) => wanted.has(one));
+        const keys = [...data.toString("utf8").toLowerCase()].map((key) => (LEAVING.has(key) ? "q" : key));
+        const key = keys.find((one) => wanted.has(one));
         if (key !== undefined) resolve(key);
       };
       const onGone = (): void => resolve("q");
@@ -24,6 +31,8 @@ export async function nextKey(wanted: ReadonlySet<string>, signal: AbortSignal):
       stdin.setRawMode(true);
       stdin.resume();
     });
+    await draw();
+    return await typed;
   } finally {
     stdin.pause();
     // A terminal that was closed cannot be set any more, and says so by an event without which the process would end.

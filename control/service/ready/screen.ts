@@ -44,8 +44,7 @@ export async function openReadyScreen(node: SpawnedNode, options: ScreenOptions)
   const leave = AbortSignal.any([interruption.signal, gone.signal]);
   try {
     while (!leave.aborted) {
-      await show();
-      const command = COMMANDS.get((await nextKey(WANTED, leave)) ?? "q");
+      const command = COMMANDS.get((await nextKey(WANTED, leave, show)) ?? "q");
       if (command === undefined) break;
       await runOnTerminal([...command, "--dir", deployment.dir], interruption);
     }
