@@ -16,12 +16,12 @@ const TIMEOUT_MS = 8_000;
 /** The kind that is pinned, if the host has several. */
 const PREFERENCE = ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"];
 
-/** Null where the host shows none in time, or where there is no `ssh-keyscan`. Never rejects. */
+/** Why there is none, as the end of a sentence, where the host shows none in time, or where there is no `ssh-keyscan`. Never rejects. */
 export async function readHostKey(
   host: string,
   port: number,
   { env, signal }: { readonly env: Environment; readonly signal?: AbortSignal | undefined },
-): Promise<HostKey | null> {
+): Promise<HostKey | string> {
   const ask = (program: string, args: readonly string[]) =>
     askTool({ program, args, env, timeoutMs: TIMEOUT_MS, signal }).catch(() => null);
   const place = port === 22 ? host : `[${host}]:${port}`;
@@ -30,7 +30,11 @@ export async function readHostKey(
     ask("ssh-keygen", ["-F", place]),
   ]);
   const key = chooseKey(scan?.stdout ?? "");
-  if (key === null) return null;
+  if (key === null) {
+    return scan === null
+      ? "`ssh-keyscan` is not there, or did not end"
+      : `no SSH server answers at ${host}, port ${port}`;
+  }
   return { key, fingerprint: fingerprintOf(key), trusted: keysIn(entries?.stdout ?? "").includes(key) };
 }
 

@@ -129,6 +129,8 @@ function databaseQuestions({ deployment, memory }: Answers, fallback: string): Q
     return questions;
   }
   const shared = deployment.shared_storage ?? false;
+  const several = deployment.nodes.length > 1 || (deployment.kubernetes.replicas ?? 1) > 1;
+  if (!several && !shared) return questions;
   return [...questions, { kind: "confirm", path: ["deployment", "shared_storage"], default: shared }];
 }
 

@@ -197,7 +197,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     if (usual === undefined && host !== "") {
       const { readHostKey } = await import("../detect/host-key.ts");
       const shown = await readHostKey(host, port, { env, signal });
-      if (shown === null) await say(mark.warn(filled(WORDS.hostKeyUnread, { host })));
+      if (typeof shown === "string") await say(mark.warn(wrapped(filled(WORDS.hostKeyUnread, { host, why: shown }))));
       else {
         await say(mark.dim(shown.trusted ? WORDS.hostKeyKnown : WORDS.hostKeyUnknown));
         const message = filled(WORDS.hostKey, { fingerprint: shown.fingerprint, host });

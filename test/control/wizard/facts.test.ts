@@ -93,10 +93,10 @@ describe("the key of a host", () => {
     );
   });
 
-  test("is none where the host shows none, or there is no ssh", async () => {
+  test("is none, with the reason, where the host shows none, or there is no ssh", async () => {
     const withoutAnswer = await machine({ "ssh-keyscan": "exit 1" });
-    expect(await readHostKey("pve", 22, { env: withoutAnswer.env })).toBeNull();
+    expect(await readHostKey("pve", 22, { env: withoutAnswer.env })).toBe("no SSH server answers at pve, port 22");
     const without = await machine({});
-    expect(await readHostKey("pve", 22, { env: without.env })).toBeNull();
+    expect(await readHostKey("pve", 22, { env: without.env })).toContain("`ssh-keyscan` is not there");
   });
 });

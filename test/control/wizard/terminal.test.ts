@@ -160,7 +160,6 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
       ["Docker network", ENTER],
       ["Names of the nodes", ENTER],
       ["Where shall the memory be stored?", ENTER],
-      ["A volume that all nodes share?", ENTER],
       ["Time zone", `UTC${ENTER}`],
       ["Names of the agents", ENTER],
       ["Language model provider", ENTER],
