@@ -68,6 +68,7 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
   const inFile = new Set([...Object.keys(written), ...token.secrets.map((secret) => secret.name)]);
   const notes = [
     ...memoryStaysBehind(existing?.answers.memory, answers.memory, existing?.storePath ?? null),
+    ...nodeStaysBehind(existing?.answers, answers),
     ...notesFor({ answers, provider, facts, env: options.env, inFile }),
   ];
   const changed = edit === null || edit.changed || (await addsFiles(dir, plan)) || token.secrets.length > 0;
@@ -188,6 +189,15 @@ function memoryStaysBehind(
   return [
     `${begins} To take it along, write \`cairn memory backup FILE\` before this change and \`cairn memory restore FILE\` after it (docs/move-to-postgres.md).`,
   ];
+}
+
+/** Nodes of another target begin anew: with homes of their own, and an embedded store that is empty. */
+function nodeStaysBehind(before: Answers | undefined, { deployment, memory }: Answers): readonly string[] {
+  if (before?.deployment.target !== "manual" || deployment.target === "manual") return [];
+  const same = before.memory === "embedded" && memory === "embedded";
+  const way =
+    "To take its memory along, write `cairn memory backup FILE` before this change and `cairn memory restore FILE` after `cairn infra up`.";
+  return [`A node that runs on this machine goes on until \`cairn stop\`.${same ? ` ${way}` : ""}`];
 }
 
 function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string[] {
