@@ -32,7 +32,11 @@ export default class PluginsInfo extends BaseCommand<PluginEntry> {
       ["Version", plugin.version],
       ["From", plugin.path ?? "comes with Cairn"],
       ["Settings", plugin.configuration],
-      ["Used by", plugin.used_by.join(", ") || "nothing in cairn.yaml"],
+      // Tools and hooks are there for every agent that does not leave them out.
+      [
+        "Used by",
+        plugin.kind !== "tool" && plugin.kind !== "hook" ? plugin.used_by.join(", ") || "nothing in cairn.yaml" : null,
+      ],
       ["Problem", plugin.problem],
     ];
     const lines = rows.flatMap(([label, value]) =>
