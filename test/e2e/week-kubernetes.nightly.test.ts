@@ -4,15 +4,18 @@ import { dirname } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { lacks } from "../lanes/tools.ts";
-import { IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
+import { ensureNextPostgres, IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
 import { kubectlProgram } from "../support/kubernetes/binaries.ts";
-import { type LiveCluster, useLiveCluster } from "../support/kubernetes/live-cluster.ts";
+import { type LiveCluster, loadImage, useLiveCluster } from "../support/kubernetes/live-cluster.ts";
 import { typeWeek, WEEK } from "../support/week.ts";
 
 describe.skipIf(lacks("live-cluster", "live-cluster-images", "pulumi-kubernetes"))("an operator's week", () => {
   let cluster: LiveCluster;
+  let next: string;
   beforeAll(async () => {
     cluster = await useLiveCluster();
+    next = await ensureNextPostgres();
+    await loadImage(cluster, next);
   }, IMAGES_TIMEOUT_MS);
   afterAll(() => cluster?.stop());
 
@@ -28,7 +31,13 @@ describe.skipIf(lacks("live-cluster", "live-cluster-images", "pulumi-kubernetes"
     });
     await typeWeek(
       "kubernetes.sh",
-      { KUBECONFIG: kubeconfig, LOAD_IMAGE: loader.join(" "), BASE_IMAGE: nodeImage, POSTGRES_IMAGE: postgresImage },
+      {
+        KUBECONFIG: kubeconfig,
+        LOAD_IMAGE: loader.join(" "),
+        BASE_IMAGE: nodeImage,
+        POSTGRES_IMAGE: postgresImage,
+        NEXT_POSTGRES_IMAGE: next,
+      },
       [dirname(program)],
     );
   });

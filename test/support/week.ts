@@ -1,6 +1,6 @@
 /** Types an operator's week of docs/examples anew: every command ends as the script says, and no fact is lost on the way. */
 
-import { symlink } from "node:fs/promises";
+import { symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -34,4 +34,16 @@ export async function typeWeek(
   expect(exitCode, all).toBe(0);
   expect(all).toContain("# Sunday");
   expect(all).not.toContain("lost: ");
+  if (process.env["CAIRN_RECORD"] !== undefined) {
+    await writeFile(
+      path.replace(/\.sh$/, ".txt"),
+      transcriptOf(all ?? "", { [directory]: "/srv/week", [home]: "/root" }),
+    );
+  }
+}
+
+/** What a reader of another machine sees: no temporary directories, and ids as far as one reads them. */
+function transcriptOf(printed: string, directories: Readonly<Record<string, string>>): string {
+  const named = Object.entries(directories).reduce((text, [path, name]) => text.replaceAll(path, name), printed.trim());
+  return `${named.replace(/\b([0-9a-f]{12})[0-9a-f]{52}\b/g, "$1").replaceAll(/[ \t]+$/gm, "")}\n`;
 }

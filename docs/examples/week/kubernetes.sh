@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # A week of an operator with two nodes and a PostgreSQL on Kubernetes: deploy, use, break, change, upgrade, scale, back up, lose
 # the passphrase, recover, destroy, deploy again. Stops at the first command that does not do what it should; kubernetes.txt is
-# what it printed. Unlike docker.sh it renames no node, archives no data of one, and keeps the PostgreSQL that it began with.
+# what it printed.
 #
 #   ./kubernetes.sh DIRECTORY    an empty directory; the stack and its namespace are called week, and go at the end
 #
 # CAIRN: the command. KUBECONFIG: the cluster, by its current context. LOAD_IMAGE: what brings an image of this machine's Docker
-# to the cluster's machines, such as "kind load docker-image". BASE_IMAGE, POSTGRES_IMAGE: images other than the defaults.
+# to the cluster's machines, such as "kind load docker-image". BASE_IMAGE, POSTGRES_IMAGE, NEXT_POSTGRES_IMAGE: images other
+# than the defaults, the last of the next major.
 
 . "$(dirname "$0")/common.sh"
 KUBECONFIG=${KUBECONFIG:-$HOME/.kube/config}
 LOAD_IMAGE=${LOAD_IMAGE:-kind load docker-image}
 BASE_IMAGE=${BASE_IMAGE:-node:24-trixie-slim}
 POSTGRES_IMAGE=${POSTGRES_IMAGE:-pgvector/pgvector:0.8.1-pg17-trixie}
+NEXT_POSTGRES_IMAGE=${NEXT_POSTGRES_IMAGE:-pgvector/pgvector:0.8.1-pg18-trixie}
 cd "${1:?a directory for the deployment}"
 
 kubectl() { command kubectl --kubeconfig="$KUBECONFIG" --namespace=week "$@"; }
@@ -82,38 +84,25 @@ do_ cairn infra up --roll --image week-kubernetes:2 --yes
 tell "The tax office wants the form in March."
 all_there
 
-day Thursday: one node more, and one less
+day Thursday: one node more, with another name, and one less
 sed -i 's/^    - name: bob/&\n    - name: cleo/' cairn.yaml
 do_ cairn infra up --yes
 do_ cairn infra status
-do_ cairn infra node remove cleo --data delete --confirm cleo
+do_ cairn infra node rename cleo dora --yes
+do_ cairn infra node remove dora --data archive --confirm dora
 do_ cairn infra up --yes
 do_ cairn infra status
 all_there
 
-day Friday: a look inside
+day Friday: the next PostgreSQL
+do_ cairn infra postgres upgrade --to "$NEXT_POSTGRES_IMAGE" --yes
+do_ cairn infra up --yes
 do_ cairn logs --node ada --lines 5
 do_ cairn exec --node ada -- node --version
 do_ cairn exec --postgres -- postgres --version
 tell "The bicycle is lent to Nora."
 all_there
 
-day Saturday: back up, and lose the passphrase
-do_ cairn memory backup saturday.backup
-do_ mv infra/.passphrase passphrase.lost
-expect 1 cairn infra up --yes
-do_ cairn infra recover --confirm week
-do_ cairn infra status
-all_there
-
-day Sunday: away with it, and back
-do_ cairn infra destroy --yes
-do_ cairn infra up --yes
-all_there
-do_ cairn infra destroy --delete-data --confirm week
-do_ cairn infra up --yes
-do_ cairn memory restore "$(ls -t backups/week-*.backup | head -n 1)"
-all_there
-do_ cairn doctor
-do_ cairn infra destroy --delete-data --confirm week
+lose_the_passphrase
+destroy_and_return
 do_ kubectl delete namespace week
