@@ -25,15 +25,13 @@ import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { BackupResult } from "../../control/backup/backup.ts";
 import { stagingOf } from "../../control/backup/restore/places.ts";
 import type { RestoreResult } from "../../control/backup/restore/restore.ts";
-import type { Database } from "../../runtime/contracts/database.ts";
-import { openEmbedded } from "../../runtime/plugins/memory/embedded/index.ts";
-import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
 import { ROOT } from "../../scripts/lib/paths.js";
 import { lacks } from "../lanes/tools.ts";
+import { rowsOf, withStore } from "../support/closed-store.ts";
 import { CAIRN, environmentOf } from "../support/commands.ts";
-import { createPostgresCopy, quietLogger } from "../support/databases.ts";
+import { createPostgresCopy } from "../support/databases.ts";
 import { temporaryDirectory } from "../support/deployment.ts";
-import { type Content, contentOf, fill } from "../support/full-store.ts";
+import { fill } from "../support/full-store.ts";
 import { createDeployment, type Deployment, startNode } from "../support/node-process.ts";
 import { wrongWith } from "../support/result-schema.ts";
 
@@ -73,7 +71,7 @@ async function filled(backend: Backend): Promise<Filled> {
   });
   ends.push(deployment.remove);
   const store = url?.url ?? join(deployment.home, "store");
-  await within(store, fill);
+  await withStore(store, fill);
   const { dir, home, workspace } = deployment;
   await mkdir(join(workspace, "notes"));
   await writeFile(join(workspace, "notes", "bees.md"), "In the garden.\n");
@@ -92,24 +90,6 @@ async function filled(backend: Backend): Promise<Filled> {
   const passphrase = join(around, "passphrase");
   await writeFile(passphrase, `${PASSPHRASE}\n`, { mode: 0o600 });
   return { deployment, store, around, passphrase, file: join(around, "cairn.tar.age") };
-}
-
-async function within<T>(place: string, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = place.startsWith("postgres")
-    ? await openPostgres({ connectionString: place, pool: 2, logger: quietLogger })
-    : await openEmbedded({ path: place, logger: quietLogger });
-  try {
-    return await work(database);
-  } finally {
-    await database.close();
-  }
-}
-
-/** Rows that a restore takes as they are. */
-async function rowsOf(place: string): Promise<Content> {
-  const content = await within(place, contentOf);
-  const changed = ["inbox", "turns", "turn_steps", "turn_questions", "outbox", "leases"];
-  return Object.fromEntries(Object.entries(content).filter(([name]) => !changed.includes(name)));
 }
 
 interface Said {

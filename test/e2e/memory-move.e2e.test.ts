@@ -12,12 +12,10 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { readManifest } from "../../control/memory/move/manifest.ts";
 import type { MoveResult } from "../../control/memory/move/move.ts";
 import { lockForMove } from "../../runtime/config/index.ts";
-import type { Database } from "../../runtime/contracts/database.ts";
-import { openEmbedded } from "../../runtime/plugins/memory/embedded/index.ts";
-import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
+import { rowsOf, withStore } from "../support/closed-store.ts";
 import { CAIRN, cairn, environmentOf, printed } from "../support/commands.ts";
-import { createPostgresCopy, quietLogger } from "../support/databases.ts";
-import { type Content, contentOf, fill } from "../support/full-store.ts";
+import { createPostgresCopy } from "../support/databases.ts";
+import { fill } from "../support/full-store.ts";
 import { createDeployment, type Deployment, startNode } from "../support/node-process.ts";
 
 // Each move starts several processes.
@@ -42,27 +40,8 @@ async function filled({ url }: { readonly url?: string } = {}): Promise<{ deploy
     env: { SERVICE_PG_URL: copy.url, SERVICE_MCP_ENABLE_MEMORY_WRITE: "1" },
   });
   ends.push(deployment.remove);
-  await within(storeOf(deployment), fill);
+  await withStore(storeOf(deployment), fill);
   return { deployment, url: copy.url };
-}
-
-/** The work on a store that is opened for it: a directory, or a server's address. */
-async function within<T>(place: string, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = place.startsWith("postgres")
-    ? await openPostgres({ connectionString: place, pool: 2, logger: quietLogger })
-    : await openEmbedded({ path: place, logger: quietLogger });
-  try {
-    return await work(database);
-  } finally {
-    await database.close();
-  }
-}
-
-/** Rows that a restore takes as they are. */
-async function rowsOf(place: string): Promise<Content> {
-  const content = await within(place, contentOf);
-  const changed = ["inbox", "turns", "turn_steps", "turn_questions", "outbox", "leases"];
-  return Object.fromEntries(Object.entries(content).filter(([name]) => !changed.includes(name)));
 }
 
 const move = (deployment: Deployment, to: string) => cairn<MoveResult>(deployment, "memory", "move", to);
@@ -178,7 +157,7 @@ describe("memory move", () => {
     child.kill("SIGKILL");
     await ended;
     expect(await yaml(deployment)).toBe(old);
-    await within(storeOf(deployment), (database) => database.query("update api_tokens set revoked_at = now()"));
+    await withStore(storeOf(deployment), (database) => database.query("update api_tokens set revoked_at = now()"));
     // However often it is repeated.
     for (let tries = 0; tries < 2; tries++) {
       expect(await refusal(deployment, "postgres")).toContain("it does not hold what the source does now");
@@ -224,7 +203,7 @@ describe("memory move", () => {
 
   it("refuses a target in which something was said, and changes nothing", async () => {
     const { deployment, url } = await filled();
-    await within(url, fill);
+    await withStore(url, fill);
     const old = await yaml(deployment);
     const [before, target] = [await rowsOf(storeOf(deployment)), await rowsOf(url)];
     expect(await refusal(deployment, "postgres")).toMatch(
