@@ -16,8 +16,11 @@ export interface FillOptions {
 
 const PER_STATEMENT = 5_000;
 const HOURS = { statementTimeoutMs: 6 * 3_600_000 };
-/** Memory for building indexes. */
-const BUILD = "set maintenance_work_mem = '3GB'; set max_parallel_maintenance_workers = 1";
+/** Memory and processes for building indexes; the embedded store has one process, of 32 bits. */
+const BUILD = {
+  postgres: "set maintenance_work_mem = '3GB'; set max_parallel_maintenance_workers = 1",
+  embedded: "set maintenance_work_mem = '500MB'",
+} as const;
 
 /** The store is migrated and empty. The text is `createCorpus` of the same number and seed. */
 export async function fillStore(database: Database, options: FillOptions): Promise<void> {
@@ -68,7 +71,7 @@ async function withoutIndexes(database: Database, table: string): Promise<() => 
   );
   if (rows.length > 0) await database.script(`drop index ${rows.map(({ name }) => name).join(", ")}`, HOURS);
   return async () => {
-    for (const { definition } of rows) await database.script(`${BUILD}; ${definition}`, HOURS);
+    for (const { definition } of rows) await database.script(`${BUILD[database.backend]}; ${definition}`, HOURS);
   };
 }
 

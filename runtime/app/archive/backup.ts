@@ -17,12 +17,14 @@ export interface BackupDeps {
   readonly version: string;
 }
 
+/** The quickest: of 30,000 messages with vectors the default took three times as long, for an archive smaller by an eighth. */
+const GZIP_LEVEL = 1;
 /** A transaction that does nothing for 30 s is ended. */
 const KEEP_ALIVE_MS = 8_000;
 
 export async function* backup(deps: BackupDeps, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   signal?.throwIfAborted();
-  const gzip = createGzip();
+  const gzip = createGzip({ level: GZIP_LEVEL });
   const stop = () => gzip.destroy(signal?.reason instanceof Error ? signal.reason : new Error("aborted"));
   signal?.addEventListener("abort", stop, { once: true });
   const written = withSnapshot(deps.database, deps.staging, (snapshot) => writeArchive(deps, snapshot, gzip)).then(

@@ -153,38 +153,50 @@ async function load(tx: Transaction, { backend, file, withTokens }: Load): Promi
   let target: Target | undefined;
   let batch: string[] = [];
   let units = 0;
+  // The next lines are read while the store takes these.
+  let written = Promise.resolve();
+  const insert = async (into: Target, lines: readonly string[]) => {
+    const { rows, count } = await tx.query<TokenRow>(into.sql, [`[${lines.join(",")}]`]);
+    if (into.section.how !== "merge" && count !== lines.length) throw invalid("a line of it is not one row");
+    if (into.section.name === TOKENS) {
+      if (rows.some(({ name }) => isOwnerName(name))) throw invalid("one of its tokens has the owner's name");
+      restored.push(...rows.map(tokenOf));
+    }
+  };
   const flush = async () => {
+    await written;
     if (target !== undefined && batch.length > 0) {
-      const { rows, count } = await tx.query<TokenRow>(target.sql, [`[${batch.join(",")}]`]);
-      if (target.section.how !== "merge" && count !== batch.length) throw invalid("a line of it is not one row");
-      if (target.section.name === TOKENS) {
-        if (rows.some(({ name }) => isOwnerName(name))) throw invalid("one of its tokens has the owner's name");
-        restored.push(...rows.map(tokenOf));
-      }
+      written = insert(target, batch);
+      written.catch(() => {});
     }
     batch = [];
     units = 0;
   };
-  for await (const part of parts(file)) {
-    if (part.part === "section") {
-      const into = part.name === ATTACHMENTS || (part.name === TOKENS && !withTokens) ? undefined : part.name;
-      target = into === undefined ? undefined : await targetOf(tx, into, part.columns);
-      open = part.name;
+  try {
+    for await (const part of parts(file)) {
+      if (part.part === "section") {
+        const into = part.name === ATTACHMENTS || (part.name === TOKENS && !withTokens) ? undefined : part.name;
+        target = into === undefined ? undefined : await targetOf(tx, into, part.columns);
+        open = part.name;
+      }
+      if (part.part === "line" && open === ATTACHMENTS) await attachments.line(part.line);
+      if (part.part === "line" && target !== undefined) {
+        batch.push(part.line);
+        units += part.line.length;
+        if (batch.length >= ROWS || units >= UNITS) await flush();
+      }
+      if (part.part === "end") {
+        await flush();
+        await written;
+        await attachments.end();
+        if (part.end.name === TOKENS) leftOut = part.end.count - restored.length;
+        else counts[part.end.name] = part.end.count;
+        if (part.end.name === "embedding_models") await createTables(tx, backend);
+        target = undefined;
+      }
     }
-    if (part.part === "line" && open === ATTACHMENTS) await attachments.line(part.line);
-    if (part.part === "line" && target !== undefined) {
-      batch.push(part.line);
-      units += part.line.length;
-      if (batch.length >= ROWS || units >= UNITS) await flush();
-    }
-    if (part.part === "end") {
-      await flush();
-      await attachments.end();
-      if (part.end.name === TOKENS) leftOut = part.end.count - restored.length;
-      else counts[part.end.name] = part.end.count;
-      if (part.end.name === "embedding_models") await createTables(tx, backend);
-      target = undefined;
-    }
+  } finally {
+    await written.catch(() => {});
   }
   await indexTables(tx, backend);
   await assertCountable(tx);

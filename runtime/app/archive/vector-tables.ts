@@ -1,4 +1,5 @@
 import type { Database, Transaction } from "../../contracts/database.ts";
+import { MemoryError } from "../../contracts/errors.ts";
 import {
   createEmbeddingTable,
   createUnindexedTable,
@@ -35,9 +36,8 @@ export async function createTables(tx: Transaction, backend: Database["backend"]
  */
 export async function indexTables(tx: Transaction, backend: Database["backend"]): Promise<void> {
   if (backend !== "postgres") return;
-  // Parallel builds need as much of /dev/shm, of which containers have 64 MB; one process needs none.
   await tx.query(
-    `select set_config('statement_timeout', $1, true), set_config('max_parallel_maintenance_workers', '0', true),
+    `select set_config('statement_timeout', $1, true),
        set_config('maintenance_work_mem', greatest(setting::bigint, $2) || 'kB', true)
      from pg_settings where name = 'maintenance_work_mem'`,
     [String(INDEX_TIMEOUT_MS), INDEX_MEMORY_KB],
@@ -46,12 +46,27 @@ export async function indexTables(tx: Transaction, backend: Database["backend"])
   await tx
     .savepoint((inner) => inner.query("select set_config('client_connection_check_interval', '1000', true)"))
     .catch(() => {});
-  for (const model of await modelsOf(tx)) await indexEmbeddingTable(tx, backend, model);
+  for (const model of await modelsOf(tx)) await indexOnServer(tx, model);
 }
 
-async function modelsOf(tx: Transaction): Promise<readonly { readonly id: number; readonly dimensions: number }[]> {
-  const { rows } = await tx.query<{ readonly id: number; readonly dimensions: number }>(
-    "select id, dimensions from embedding_models order by id",
-  );
+/** By several processes of the server, which need the memory of the index in /dev/shm; where a container has less, by one. */
+async function indexOnServer(tx: Transaction, model: Model): Promise<void> {
+  try {
+    await tx.savepoint((inner) => indexEmbeddingTable(inner, "postgres", model));
+  } catch (error) {
+    // A server says the same of a disk, on which the next attempt fails as well.
+    if (!(error instanceof MemoryError && error.code === "MEMORY_STORE_FULL")) throw error;
+    await tx.query("select set_config('max_parallel_maintenance_workers', '0', true)");
+    await indexEmbeddingTable(tx, "postgres", model);
+  }
+}
+
+interface Model {
+  readonly id: number;
+  readonly dimensions: number;
+}
+
+async function modelsOf(tx: Transaction): Promise<readonly Model[]> {
+  const { rows } = await tx.query<Model>("select id, dimensions from embedding_models order by id");
   return rows;
 }

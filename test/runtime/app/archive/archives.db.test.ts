@@ -11,9 +11,10 @@ import { readAttachment } from "../../../../runtime/app/attachments/chunks.ts";
 import { createAttachmentStore } from "../../../../runtime/app/attachments/store.ts";
 import { createForgetting } from "../../../../runtime/app/forgetting/forgetting.ts";
 import { getFull } from "../../../../runtime/app/recall/full.ts";
-import type { Database } from "../../../../runtime/contracts/database.ts";
+import type { Database, Transaction } from "../../../../runtime/contracts/database.ts";
 import { openEmbedded } from "../../../../runtime/plugins/memory/embedded/index.ts";
 import { openPostgres } from "../../../../runtime/plugins/memory/postgres/index.ts";
+import { storeFull } from "../../../../runtime/plugins/memory/wire/errors.ts";
 import { lacks } from "../../../lanes/tools.ts";
 import {
   createEmbeddedCopy,
@@ -23,6 +24,7 @@ import {
 } from "../../../support/databases.ts";
 import { type Content, contentOf, fill } from "../../../support/full-store.ts";
 import { said, systemClock, write, writerOf } from "../../../support/memory.ts";
+import { through } from "../../../support/through.ts";
 
 const cleanups: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
@@ -126,7 +128,45 @@ describe.skipIf(lacks("postgresql"))("an archive", () => {
     );
     expect(rows).toEqual([{ last: true }]);
   });
+
+  it("has its vectors indexed by one process where the server's shared memory has no room for several", async () => {
+    const stores: Database[] = [];
+    for (let n = 0; n < 2; n += 1) {
+      const { url, remove } = await createPostgresCopy(clusterUrl ?? "");
+      const database = await openPostgres({ connectionString: url, pool: 4, logger: quietLogger });
+      cleanups.push(remove, () => database.close());
+      stores.push(database);
+    }
+    const [source, target] = stores;
+    if (!source || !target) throw new Error("two stores");
+    await fill(source);
+    const { archives } = await archivesOf(source);
+    const small = await archivesOf(withSmallSharedMemory(target));
+    await small.archives.restore(streamOf(await bytesOf(archives.backup())));
+    const indexes = "select indexdef from pg_indexes where tablename ~ '^embeddings_' order by indexname";
+    expect((await target.query(indexes)).rows).toEqual((await source.query(indexes)).rows);
+    expect((await target.query("select count(*)::int as n from embeddings_1")).rows).toEqual([{ n: 2 }]);
+  });
 });
+
+/** A server that says of a parallel build what PostgreSQL says in a container with 64 MB of /dev/shm. */
+function withSmallSharedMemory(database: Database): Database {
+  const refusing = (tx: Transaction): Transaction => ({
+    query: async (sql, values) => {
+      if (sql.includes("using hnsw")) {
+        const { rows } = await tx.query<{ n: string }>(
+          "select current_setting('max_parallel_maintenance_workers') as n",
+        );
+        if (rows[0]?.n !== "0") throw storeFull(new Error("could not resize shared memory segment"));
+      }
+      return tx.query(sql, values);
+    },
+    savepoint: (work) => tx.savepoint((inner) => work(refusing(inner))),
+  });
+  return through(database, {
+    transaction: (work, options) => database.transaction((tx) => work(refusing(tx)), options),
+  });
+}
 
 describeEachDatabase("an archive made after an erasure", (open) => {
   it("carries the tombstones: what was forgotten is not in it, and is not stored again where it is restored", async () => {
