@@ -5,10 +5,10 @@ import { CairnError } from "../contracts/errors.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
 import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 import { agentCalls, type PendingTurn } from "./agents.ts";
+import { fetchFor, patientFetchFor } from "./fetch.ts";
 import { asConnectionError, type Connection, call, queryOf, type RequestOptions, request } from "./http.ts";
 import { jobCalls } from "./jobs.ts";
 import { postMcp } from "./mcp.ts";
-import { fetchFor } from "./pinned-fetch.ts";
 import { type ReadingCalls, readingCalls } from "./reading.ts";
 import type {
   BackfillResult,
@@ -161,6 +161,7 @@ export function createClient(options: ClientOptions): Client {
     timeoutMs: options.timeoutMs ?? 30_000,
     unreachableHint: options.unreachableHint,
     fetch: options.fetch ?? fetchFor(options.certificate),
+    patientFetch: options.fetch ?? patientFetchFor(options.certificate),
   };
   return {
     ...healthCalls(connection),

@@ -13,6 +13,8 @@ export interface Connection {
   /** See ClientOptions. */
   readonly unreachableHint?: string | undefined;
   readonly fetch: typeof fetch;
+  /** For requests without a deadline. */
+  readonly patientFetch: typeof fetch;
 }
 
 export interface RequestOptions {
@@ -38,7 +40,8 @@ export async function request(connection: Connection, path: string, options: Req
   const deadline = new AbortController();
   const timer = timeoutMs > 0 ? setTimeout(() => deadline.abort(), timeoutMs) : undefined;
   try {
-    const response = await connection.fetch(connection.baseUrl + path, {
+    const send = timeoutMs > 0 ? connection.fetch : connection.patientFetch;
+    const response = await send(connection.baseUrl + path, {
       method,
       headers: {
         ...(connection.token ? { authorization: `Bearer ${connection.token}` } : {}),

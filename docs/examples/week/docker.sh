@@ -79,4 +79,4 @@ all_there
 
 lose_the_passphrase
 destroy_and_return
-do_ docker volume rm week-postgres-data week-cleo-home week-cleo-workspace
+do_ docker volume rm week-cleo-home week-cleo-workspace

@@ -1,15 +1,10 @@
 import type { Database, Transaction } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
-import {
-  createEmbeddingTable,
-  createUnindexedTable,
-  embeddingTable,
-  indexEmbeddingTable,
-} from "../recall/embedding-tables.ts";
+import { createUnindexedTable, embeddingTable, indexEmbeddingTable } from "../recall/embedding-tables.ts";
 
 /**
- * The tables of vectors in a restore: those of the archive's models replace the empty ones of the target, and on a server
- * their indexes are built when all vectors are there, in the same transaction.
+ * The tables of vectors in a restore: those of the archive's models replace the empty ones of the target, and their indexes
+ * are built when all vectors are there, in the same transaction.
  */
 
 /** For one index of vectors, which is one statement. */
@@ -24,40 +19,38 @@ export async function dropUnusedModels(tx: Transaction): Promise<void> {
   await tx.query("delete from embedding_models");
 }
 
-/** The tables of the archive's models. On a server their indexes come last, by `indexTables`. */
+/** The tables of the archive's models. Their indexes come last, by `indexTables`. */
 export async function createTables(tx: Transaction, backend: Database["backend"]): Promise<void> {
-  const create = backend === "postgres" ? createUnindexedTable : createEmbeddingTable;
-  for (const model of await modelsOf(tx)) await create(tx, backend, model);
+  for (const model of await modelsOf(tx)) await createUnindexedTable(tx, backend, model);
 }
 
 /**
- * Indexes all vectors at once, which a server does several times faster than row by row. The embedded store does not: its
- * one thread would be blocked for as long.
+ * Indexes all vectors at once: a server does it several times faster than row by row, the embedded store twice, whose thread
+ * is blocked meanwhile.
  */
 export async function indexTables(tx: Transaction, backend: Database["backend"]): Promise<void> {
-  if (backend !== "postgres") return;
   await tx.query(
     `select set_config('statement_timeout', $1, true),
        set_config('maintenance_work_mem', greatest(setting::bigint, $2) || 'kB', true)
      from pg_settings where name = 'maintenance_work_mem'`,
     [String(INDEX_TIMEOUT_MS), INDEX_MEMORY_KB],
   );
-  // A build that nobody waits for any more ends, and with it the transaction; no server on Windows can tell.
+  // A build that nobody waits for any more ends, and with it the transaction; a server on Windows cannot tell, nor the embedded store.
   await tx
     .savepoint((inner) => inner.query("select set_config('client_connection_check_interval', '1000', true)"))
     .catch(() => {});
-  for (const model of await modelsOf(tx)) await indexOnServer(tx, model);
+  for (const model of await modelsOf(tx)) await indexTable(tx, backend, model);
 }
 
 /** By several processes of the server, which need the memory of the index in /dev/shm; where a container has less, by one. */
-async function indexOnServer(tx: Transaction, model: Model): Promise<void> {
+async function indexTable(tx: Transaction, backend: Database["backend"], model: Model): Promise<void> {
   try {
-    await tx.savepoint((inner) => indexEmbeddingTable(inner, "postgres", model));
+    await tx.savepoint((inner) => indexEmbeddingTable(inner, backend, model));
   } catch (error) {
     // A server says the same of a disk, on which the next attempt fails as well.
     if (!(error instanceof MemoryError && error.code === "MEMORY_STORE_FULL")) throw error;
     await tx.query("select set_config('max_parallel_maintenance_workers', '0', true)");
-    await indexEmbeddingTable(tx, "postgres", model);
+    await indexEmbeddingTable(tx, backend, model);
   }
 }
 

@@ -2,7 +2,7 @@ import type { Database, Queryable } from "../../contracts/database.ts";
 
 /**
  * One table a model holds its vectors, with its index made while it is empty (an expression of a fixed dimension needs
- * one, and an index over many rows takes minutes to build); only a restore on a server fills it first. `embedding_models` lists the tables.
+ * one, and an index over many rows takes minutes to build); only a restore fills it first. `embedding_models` lists the tables.
  */
 
 export function embeddingTable(modelId: number): string {
@@ -48,7 +48,7 @@ export async function createEmbeddingTable(database: Queryable, backend: Backend
   await indexEmbeddingTable(database, backend, model);
 }
 
-/** Makes the model's table alone, for a restore on a server: it is filled first, and then indexed as a whole. */
+/** Makes the model's table alone, for a restore: it is filled first, and then indexed as a whole. */
 export async function createUnindexedTable(
   database: Queryable,
   backend: Backend,

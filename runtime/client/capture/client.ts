@@ -4,7 +4,7 @@
  */
 
 import type { CaptureBatch } from "../../contracts/capture.ts";
-import { fetchFor } from "../pinned-fetch.ts";
+import { fetchFor } from "../fetch.ts";
 import { partsOf } from "./parts.ts";
 import { type Answer, type CaptureNode, postBatch } from "./post.ts";
 import { Spool } from "./spool.ts";

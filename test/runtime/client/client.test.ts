@@ -1,5 +1,6 @@
 import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from "undici";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Client, createClient } from "../../../runtime/client/index.ts";
 import { MemoryError, ProviderError, RuntimeError } from "../../../runtime/contracts/errors.ts";
@@ -260,6 +261,20 @@ describe("administering a node", () => {
       throw new Error("the file cannot be read");
     }
     await expect(client.restore(broken())).rejects.toThrow("the file cannot be read");
+  });
+
+  test("waits for a restore longer than the platform waits for the head of an answer", async () => {
+    const before = getGlobalDispatcher();
+    onTestFinished(() => setGlobalDispatcher(before));
+    // Five minutes by default.
+    setGlobalDispatcher(new Agent({ headersTimeout: 100 }));
+    const baseUrl = await answering((asked, answer) => {
+      asked.resume();
+      setTimeout(() => answer.end(JSON.stringify({ result: { counts: {} } })), 2_500);
+    });
+    const client = createClient({ baseUrl, token: OWNER_TOKEN });
+    await expect(fetch(baseUrl)).rejects.toThrow("fetch failed");
+    expect(await client.restore(chunks("an archive"))).toEqual({ counts: {} });
   });
 
   test("tokens", async () => {

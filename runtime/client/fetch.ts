@@ -1,25 +1,38 @@
-/** A fetch that accepts one certificate: the one that a deployment recorded for its node. */
+/**
+ * Fetches that the platform's own one cannot do: accepting one certificate, the one that a deployment recorded for its node;
+ * and waiting longer than five minutes for the head of an answer, as a restore of millions of rows takes.
+ */
 
 import type { TLSSocket } from "node:tls";
+import type { Dispatcher } from "undici";
 import { refusePinned } from "../contracts/certificates.ts";
 
 /** Milliseconds until a connection must be established. */
 const CONNECT_MS = 10_000;
 
+/** Without a limit of their own: deadlines are the callers'. */
+const PATIENT = { headersTimeout: 0, bodyTimeout: 0 } as const;
+
 /** The platform's own fetch where no certificate is pinned. */
 export function fetchFor(pin: string | undefined): typeof globalThis.fetch {
-  return pin === undefined ? fetch : pinnedFetch(pin);
+  return pin === undefined ? fetch : through(() => pinned(pin));
 }
 
-/**
- * Names are not compared, because no certificate is made for 127.0.0.1 or a tunnel; the fingerprint is stricter. Nothing is
- * sent before the certificate is accepted: RUNTIME_CERTIFICATE_REFUSED is the cause of fetch's TypeError otherwise.
- * Addresses without TLS go through the ordinary fetch.
- */
-function pinnedFetch(pin: string): typeof globalThis.fetch {
-  let opened: ReturnType<typeof open> | undefined;
+/** As long as it takes. */
+export function patientFetchFor(pin: string | undefined): typeof globalThis.fetch {
+  return through(pin === undefined ? patient : () => pinned(pin));
+}
+
+interface Opened {
+  readonly fetch: typeof import("undici").fetch;
+  readonly dispatcher: Dispatcher;
+}
+
+/** Opened at the first request: most clients do without. */
+function through(open: () => Promise<Opened>): typeof globalThis.fetch {
+  let opened: Promise<Opened> | undefined;
   const send: unknown = async (input: string, init: object) => {
-    opened ??= open(pin);
+    opened ??= open();
     const { fetch, dispatcher } = await opened;
     return fetch(input, { ...init, dispatcher });
   };
@@ -27,8 +40,17 @@ function pinnedFetch(pin: string): typeof globalThis.fetch {
   return send as typeof globalThis.fetch;
 }
 
-/** Loaded at the first request: the clients of nodes without TLS do without it. */
-async function open(pin: string) {
+async function patient(): Promise<Opened> {
+  const { Agent, fetch } = await import("undici");
+  return { fetch, dispatcher: new Agent(PATIENT) };
+}
+
+/**
+ * Names are not compared, because no certificate is made for 127.0.0.1 or a tunnel; the fingerprint is stricter. Nothing is
+ * sent before the certificate is accepted: RUNTIME_CERTIFICATE_REFUSED is the cause of fetch's TypeError otherwise.
+ * Addresses without TLS go through the ordinary fetch.
+ */
+async function pinned(pin: string): Promise<Opened> {
   const { Agent, buildConnector, fetch } = await import("undici");
   // A resumed session need not carry the certificate again.
   const connector = buildConnector({
@@ -38,6 +60,7 @@ async function open(pin: string) {
     timeout: CONNECT_MS,
   });
   const dispatcher = new Agent({
+    ...PATIENT,
     connect(options, callback) {
       connector(options, (...result) => {
         const [error, socket] = result;
