@@ -8,7 +8,7 @@ import { backupsFolder } from "../deploy/backup-deployed.ts";
 import { infraFiles } from "../deploy/files.ts";
 import { inspectLock, ownIdentity } from "../deploy/state/operator-lock.ts";
 import { UsageError } from "../output/failure.ts";
-import { bytes as inWords } from "../output/words.ts";
+import { soFar } from "../output/words.ts";
 import { refuseWrite, removeUnfinished, STANDARD, writeWhole } from "../service/byte-files.ts";
 import { openStack } from "../service/deployed-stack.ts";
 import type { Deployment } from "../service/deployment.ts";
@@ -88,7 +88,7 @@ export async function createBackup(deployment: Deployment, options: BackupOption
     let result: BackupResult | undefined;
     await writeWhole(file, seal(packed, passphrase), {
       force,
-      onBytes: (total) => onStep(`Writing: ${inWords(total)}`),
+      onBytes: (total) => onStep(soFar("Writing", total)),
       check: async (path) => {
         result = { ...(await verifyBackup(path, options)), outcome: "written", file };
       },
@@ -106,7 +106,7 @@ export async function verifyBackup(
   let bytes = 0;
   const onBytes = (total: number): void => {
     bytes = total;
-    onStep(`Reading back: ${inWords(total)}`);
+    onStep(soFar("Reading back", total));
   };
   const opened = await openBackup(file, { passphrase, signal, onBytes });
   try {

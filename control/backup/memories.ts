@@ -9,7 +9,7 @@ import { CONTAINER } from "../../infra/plan/types.ts";
 import type { Client } from "../../runtime/client/index.ts";
 import { InfraError } from "../../runtime/contracts/errors.ts";
 import { readPackedArchive } from "../../runtime/files/memory-archive.ts";
-import { bytes as inWords } from "../output/words.ts";
+import { soFar } from "../output/words.ts";
 import { writeWhole } from "../service/byte-files.ts";
 import { withNode } from "../service/connect.ts";
 import type { DeployedStack } from "../service/deployed-stack.ts";
@@ -70,7 +70,7 @@ async function placeOf({ directory }: BringInput, entry: string): Promise<string
 }
 
 async function saveMemory(client: Client, path: string, { signal, onStep }: BringInput): Promise<void> {
-  const onBytes = (total: number): void => onStep(`Reading the memory: ${inWords(total)}`);
+  const onBytes = (total: number): void => onStep(soFar("Reading the memory", total));
   await writeWhole(path, client.backup({ signal }), { force: true, onBytes });
 }
 

@@ -5,7 +5,7 @@ import { stat } from "node:fs/promises";
 import { loadConfig } from "../../runtime/config/index.ts";
 import { verifyPackedArchive } from "../../runtime/files/memory-archive.ts";
 import { UsageError } from "../output/failure.ts";
-import { bytes as inWords } from "../output/words.ts";
+import { soFar } from "../output/words.ts";
 import { counted, openBytes, STANDARD } from "../service/byte-files.ts";
 import { deployedRecord } from "../service/deployed-stack.ts";
 import { type Deployment, inspectWithoutSecrets } from "../service/deployment.ts";
@@ -44,7 +44,7 @@ export async function checkMemoryRestore(
   if (file === STANDARD) throw new UsageError("--check reads a file.", "Write the archive into one first.");
   await openBytes(file).then((opened) => void opened[Symbol.asyncIterator]().return?.());
   const { size } = await stat(file);
-  const bytes = counted(createReadStream(file, { signal }), (total) => onStep(`Reading: ${inWords(total)}`));
+  const bytes = counted(createReadStream(file, { signal }), (total) => onStep(soFar("Reading", total)));
   const { header, sections } = await verifyPackedArchive(bytes, size);
   onStep("Looking at the memory");
   const isDeployed = (await deployedRecord(deployment)) !== null;

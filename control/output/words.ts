@@ -24,6 +24,14 @@ export function bytes(count: number): string {
   return `${(count / 1_000 ** step).toFixed(1)} ${SIZES[step - 1]}`;
 }
 
+/** `Reading the memory: 12.0 MB`; without a number as long as it tells nothing. */
+export function soFar(doing: string, count: number): string {
+  return count < WORTH_TELLING ? doing : `${doing}: ${bytes(count)}`;
+}
+
+/** Bytes; fewer are through before anybody could follow the number. */
+const WORTH_TELLING = 1_000_000;
+
 const UNITS: readonly (readonly [number, string])[] = [
   [86_400, "d"],
   [3_600, "h"],

@@ -5,7 +5,7 @@ import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { UsageError } from "../output/failure.ts";
 import { type Progress, startProgress } from "../output/progress.ts";
 import type { Terminal } from "../output/terminal.ts";
-import { bytes as inWords } from "../output/words.ts";
+import { soFar } from "../output/words.ts";
 import { counted, openBytes, refuseWrite, STANDARD, writeWhole } from "./byte-files.ts";
 import { withNode } from "./connect.ts";
 import type { Deployment } from "./deployment.ts";
@@ -44,7 +44,7 @@ export async function saveFromNode(target: Target, work: Work, download: Downloa
       work.deployment,
       work.signal,
       async (client) => {
-        const onBytes = (total: number): void => progress.update(`${inWords(total)} read`);
+        const onBytes = (total: number): void => progress.update(soFar("Reading", total));
         if (file !== STANDARD) return { file, bytes: await writeWhole(file, download(client), { force, onBytes }) };
         let total = 0;
         for await (const chunk of download(client)) {
@@ -67,7 +67,7 @@ export async function sendToNode<Result>(file: string, work: Work, upload: Uploa
       (client) =>
         upload(
           client,
-          counted(source, (total) => progress.update(`${inWords(total)} sent`)),
+          counted(source, (total) => progress.update(soFar("Sending", total))),
         ),
       work,
     ),

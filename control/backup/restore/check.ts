@@ -8,7 +8,7 @@ import { parse } from "dotenv";
 import { within } from "../../../infra/plan/workspaces.ts";
 import { CONFIG_FILE, inspectConfig, mergeEnvironments, SECRETS_FILE } from "../../../runtime/config/index.ts";
 import { type Obstacle, ofRunningNode, ofSchema, ofStore } from "../../memory/obstacles.ts";
-import { bytes as inWords } from "../../output/words.ts";
+import { bytes as inWords, soFar } from "../../output/words.ts";
 import type { Deployment } from "../../service/deployment.ts";
 import { aboutBackup } from "../backup.ts";
 import { DIRECTORY, type Manifest, type Part } from "../manifest.ts";
@@ -26,7 +26,7 @@ export async function checkRestore(
   { passphrase, schema, signal, onStep }: RestoreOptions,
 ): Promise<RestoreResult> {
   const places = placesOf(deployment);
-  const onBytes = (total: number): void => onStep(`Reading: ${inWords(total)}`);
+  const onBytes = (total: number): void => onStep(soFar("Reading", total));
   const opened = await openBackup(file, { passphrase, signal, onBytes });
   try {
     const { manifest } = opened;

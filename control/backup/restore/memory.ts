@@ -10,7 +10,7 @@ import { writeDurably } from "../../../runtime/files/durable.ts";
 import { planEdit } from "../../configuration/edit.ts";
 import { difference, readManifest } from "../../memory/move/manifest.ts";
 import { refuseUnusable } from "../../memory/move/preflight.ts";
-import { bytes as inWords } from "../../output/words.ts";
+import { soFar } from "../../output/words.ts";
 import { counted } from "../../service/byte-files.ts";
 import { withShortLivedNode } from "../../service/connect.ts";
 import { applyChanges, memorySettings } from "../../wizard/settings.ts";
@@ -87,7 +87,7 @@ async function fill(
 ): Promise<RestoredMemory> {
   const archive = (): AsyncIterable<Uint8Array> => createReadStream(staging.archive);
   try {
-    const onBytes = (total: number): void => onStep(`Restoring the memory: ${inWords(total)} sent`);
+    const onBytes = (total: number): void => onStep(soFar("Restoring the memory", total));
     // What a passphrase has sealed is ours: clients' tokens work again.
     const { counts, tokens } = await client.restore(counted(archive(), onBytes), { signal, tokens: true });
     return { counts, tokens: tokens.restored.filter(({ revoked }) => !revoked).map(({ name }) => name) };

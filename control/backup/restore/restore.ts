@@ -9,7 +9,7 @@ import { CairnError, RuntimeError } from "../../../runtime/contracts/errors.ts";
 import { exists } from "../../../runtime/files/durable.ts";
 import { backupsFolder } from "../../deploy/backup-deployed.ts";
 import { type Obstacle, ofRunningNode, ofSchema } from "../../memory/obstacles.ts";
-import { bytes as inWords } from "../../output/words.ts";
+import { soFar } from "../../output/words.ts";
 import { type Deployment, inspectWithoutSecrets } from "../../service/deployment.ts";
 import { aboutBackup, type BackupResult } from "../backup.ts";
 import { NODES } from "../manifest.ts";
@@ -55,7 +55,7 @@ export async function restoreBackup(
   const { passphrase, signal, onStep } = options;
   const places = placesOf(deployment);
   refuse(await ofRunningNode(deployment.home));
-  const onBytes = (total: number): void => onStep(`Unpacking: ${inWords(total)}`);
+  const onBytes = (total: number): void => onStep(soFar("Unpacking", total));
   const opened = await openBackup(file, { passphrase, signal, onBytes });
   try {
     const { manifest } = opened;

@@ -11,7 +11,7 @@ import { lockForMove } from "../../../runtime/config/index.ts";
 import { CairnError, MemoryError, RuntimeError } from "../../../runtime/contracts/errors.ts";
 import { syncDirectory } from "../../../runtime/files/durable.ts";
 import { replaceConfiguration } from "../../configuration/replace.ts";
-import { bytes as inWords } from "../../output/words.ts";
+import { bytes as inWords, soFar } from "../../output/words.ts";
 import { counted, writeWhole } from "../../service/byte-files.ts";
 import { withShortLivedNode } from "../../service/connect.ts";
 import { refuseDeployed, refuseUndeployed } from "../../service/deployed-node.ts";
@@ -171,7 +171,7 @@ async function archiveSource(
     (client) =>
       writeWhole(path, client.backup({ signal }), {
         force: true,
-        onBytes: (total) => onStep(`Reading the source: ${inWords(total)}`),
+        onBytes: (total) => onStep(soFar("Reading the source", total)),
       }),
     source.file,
   );

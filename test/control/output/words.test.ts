@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { columns } from "../../../control/output/terminal.ts";
 import { visible, visibleJson } from "../../../control/output/visible.ts";
-import { bytes, duration } from "../../../control/output/words.ts";
+import { bytes, duration, soFar } from "../../../control/output/words.ts";
 
 describe("text of others", () => {
   it("cannot steer the terminal", () => {
@@ -52,6 +52,11 @@ describe("sizes", () => {
   ])("%i bytes are %s", (count, words) => {
     expect(bytes(count)).toBe(words);
   });
+});
+
+it("a progress line names an amount that tells something", () => {
+  expect(soFar("Reading the memory", 10)).toBe("Reading the memory");
+  expect(soFar("Reading the memory", 12_000_000)).toBe("Reading the memory: 12.0 MB");
 });
 
 it("aligns columns and leaves no blanks at the end", () => {
