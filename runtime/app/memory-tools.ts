@@ -38,6 +38,8 @@ export interface MemoryToolsDeps {
   readonly timezone: string;
   /** Follows the disk pointers of captured rows; without it what was cut from them stays lost. */
   readonly recover?: Recover;
+  /** Name of the embedding model that is configured; absent where the memory is searched by words alone. */
+  readonly embeddingModel?: string;
   /** Absent where the write tools are not enabled: then they do not exist. */
   readonly writes?: MemoryWrites;
   /** Writes the answer of `synthesize`; absent where no language model is configured. */
@@ -145,7 +147,10 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
     ],
     [
       "memory_stats",
-      tool(statsArguments, ({ agent }, { visibility }) => memoryStats(database, jobs, { agent, visibility })),
+      tool(statsArguments, async ({ agent }, { visibility }) => ({
+        ...(await memoryStats(database, jobs, { agent, visibility })),
+        embedding_model: deps.embeddingModel ?? null,
+      })),
     ],
     [
       "memory_get_full",

@@ -170,6 +170,7 @@ export async function composeMemory(deps: MemoryHostDeps) {
       recover,
       ...(writes ? { writes } : {}),
       ...(answers ? { answer: answers.answer } : {}),
+      ...(embedding ? { embeddingModel: embedding.service.model } : {}),
     }),
     reading: createMemoryReading({
       database,

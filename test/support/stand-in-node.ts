@@ -4,7 +4,8 @@
  *
  * STAND_IN holds what it does otherwise, separated by commas: `fail` reports an error, `crash` ends with a stack trace,
  * `fail-start` does so only where it is to start, `hang` never becomes ready, `ignore-term` does not end on SIGTERM, `slow-stop` takes 1.5 s for it, `hostile` answers with
- * what a terminal would obey, `whole-backups` has no backup that is damaged, `clock-ahead` has a clock an hour ahead, `own-token` takes no token of `.env`.
+ * what a terminal would obey, `whole-backups` has no backup that is damaged, `clock-ahead` has a clock an hour ahead, `own-token` takes no token of `.env`,
+ * `no-vectors` has no embedding model.
  */
 
 import { mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
@@ -410,6 +411,7 @@ function stats(): object {
   return {
     messages: { total: 7, embedded: 0, coverage: 0.25 },
     embedding_queue_depth: 3,
+    embedding_model: faults.has("no-vectors") ? null : "words",
     unsummarized: { total: 7, conversations_over_threshold: 0 },
     summaries: { leaf: 2, branch: 1, root: 0, max_depth: 1 },
     compaction: { last_run_at: null, last_error: hostile || null },

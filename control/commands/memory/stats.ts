@@ -10,6 +10,8 @@ import { findDeployment } from "../../service/deployment.ts";
 export interface StatsResult {
   readonly messages: { readonly total: number; readonly embedded: number; readonly coverage: number };
   readonly embedding_queue_depth: number;
+  /** Null: none is configured. An older node does not say. */
+  readonly embedding_model?: string | null;
   readonly unsummarized: { readonly total: number; readonly conversations_over_threshold: number };
   readonly summaries: Readonly<Record<"leaf" | "branch" | "root" | "max_depth", number>>;
   readonly compaction: { readonly last_run_at: string | null; readonly last_error: string | null };
@@ -40,7 +42,7 @@ export default class MemoryStats extends NodeCommand<StatsResult> {
     const busy = queues.filter(({ waiting, failed }) => waiting > 0 || failed > 0);
     const rows = [
       ["messages", `${messages.total}, ${unsummarized.total} not summarized`],
-      ["embeddings", `${Math.round(messages.coverage * 100)} %, ${stats.embedding_queue_depth} waiting`],
+      ["embeddings", vectorsIn(stats)],
       ["summaries", `${summaries.leaf} leaves, ${summaries.branch} branches, ${summaries.root} roots`],
       [
         "compaction",
@@ -54,4 +56,9 @@ export default class MemoryStats extends NodeCommand<StatsResult> {
     ];
     return columns(rows.map(([name = "", text = ""]) => [mark.dim(name), text]));
   }
+}
+
+function vectorsIn({ embedding_model: model, messages, embedding_queue_depth: waiting }: StatsResult): string {
+  if (model === null) return "search by meaning is off: no embedding model is configured (docs/models.md)";
+  return `${Math.round(messages.coverage * 100)} %, ${waiting} waiting${model === undefined ? "" : ` (${model})`}`;
 }

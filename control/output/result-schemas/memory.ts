@@ -186,6 +186,11 @@ export const MEMORY_SCHEMAS = {
   "memory-stats": z.looseObject({
     messages: z.looseObject({ total: count, embedded: count, coverage: z.number() }),
     embedding_queue_depth: count,
+    embedding_model: z
+      .string()
+      .nullable()
+      .optional()
+      .describe("Null: none is configured, and the memory is searched by words alone"),
     unsummarized: z.looseObject({ total: count, conversations_over_threshold: count }),
     summaries: z.looseObject({ leaf: count, branch: count, root: count, max_depth: count }),
     compaction: z.looseObject({ last_run_at: z.string().nullable(), last_error: z.string().nullable() }),

@@ -212,9 +212,17 @@ it("memory stats tells how much there is", async () => {
   const cli = await createCli();
   await cli.node();
   const { stdout } = await cli.run(["memory", "stats"]);
-  expect(stdout).toContain("25 %, 3 waiting");
+  expect(stdout).toContain("25 %, 3 waiting (words)");
   expect(stdout).toContain("embedded, schema 4, 9.8 MB");
   expect(stdout).toContain("embed: 2 waiting, 1 failed");
+});
+
+it("memory stats says that search by meaning is off where there is no embedding model", async () => {
+  const cli = await createCli();
+  await cli.node({ standIn: "no-vectors" });
+  const { stdout } = await cli.run(["memory", "stats"]);
+  expect(stdout).toContain("search by meaning is off: no embedding model is configured");
+  expect(stdout).not.toContain("%");
 });
 
 describe("memory forget", () => {

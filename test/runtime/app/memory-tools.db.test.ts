@@ -217,6 +217,7 @@ describeDatabase("the memory tools", (open) => {
     expect(await stats({})).toEqual({
       messages: { total: 13, embedded: 0, coverage: 0 },
       embedding_queue_depth: 0,
+      embedding_model: null,
       unsummarized: { total: 13, conversations_over_threshold: 1 },
       summaries: { leaf: 0, branch: 0, root: 0, max_depth: 0 },
       compaction: { due: 0, failing: 0, given_up: 0, last_run_at: null, last_error: null },

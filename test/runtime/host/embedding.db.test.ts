@@ -26,6 +26,7 @@ it("embeds a message, and finds it by other words", async () => {
   await expect.poll(async () => (await tool("memory_stats", {})).messages.total).toBeGreaterThan(0);
   await expect.poll(async () => (await tool("memory_stats", {})).embedding_queue_depth).toBe(0);
   await expect.poll(async () => (await tool("memory_stats", {})).messages.coverage).toBe(1);
+  expect(await tool("memory_stats", {})).toMatchObject({ embedding_model: "words" });
   // A query does not wait for its vector as long as a busy machine may take to make it.
   await expect
     .poll(async () => (await tool("memory_search", { query: "doctor bought car", mode: "vector" })).results[0]?.content)
