@@ -28,6 +28,17 @@ function howTo(agent: string, inContainer: boolean): string {
 const MOST_FINDS = 5;
 const LONGEST_FIND = 240;
 
+const NOTED = "Noted: what you write is kept in memory, and you can ask me for it later.";
+
+/** Whether a message tells something, so that nothing is to be looked for: by its first words, in English. Pure. */
+export function isStatement(text: string): boolean {
+  return !isQuestion(text) && TELLING.test(text);
+}
+
+/** A subject, or a request to remember, and words behind it: two words may be what is looked for (`the boat`). */
+const TELLING =
+  /^(?:please\s+)?(?:i|we|you|he|she|it|they|my|our|your|his|her|its|their|the|a|an|this|that|these|those|there|remember|note|keep|save|store)(?:['\u2019](?:m|s|re|ve|d|ll))?(?:\s+\S+){2}/i;
+
 export function compose(question: string, hits: readonly MemoryHit[], options: AnswerOptions): string {
   const finds = pickFinds(question, hits);
   const found =
@@ -59,9 +70,7 @@ function pickFinds(question: string, hits: readonly MemoryHit[]): MemoryHit[] {
 
 function emptyHanded(question: string): string {
   if (question === "") return "There is nothing to look for in an empty message.";
-  return isQuestion(question)
-    ? "I found nothing about that in memory."
-    : "Noted: what you write is kept in memory, and you can ask me for it later.";
+  return isQuestion(question) ? "I found nothing about that in memory." : NOTED;
 }
 
 function toLine(hit: MemoryHit, question: string, options: AnswerOptions): string {

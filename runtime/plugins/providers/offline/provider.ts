@@ -2,7 +2,7 @@ import type { Memory, MemoryHit } from "../../../contracts/memory.ts";
 import type { Message } from "../../../contracts/message.ts";
 import type { ChatChunk, ChatOptions, ChatReply, Provider } from "../../../contracts/provider.ts";
 import { collect } from "../shared/collect.ts";
-import { compose } from "./answer.ts";
+import { compose, isStatement } from "./answer.ts";
 import { toProviderError } from "./errors.ts";
 import { type Lookup, toLookup } from "./request.ts";
 import { toChunks } from "./stream.ts";
@@ -69,7 +69,7 @@ export class OfflineProvider implements Provider {
 
   async #search(lookup: Lookup, signal: AbortSignal | undefined): Promise<readonly MemoryHit[]> {
     const { question, visibility } = lookup;
-    if (question === "" || visibility === undefined) return [];
+    if (question === "" || isStatement(question) || visibility === undefined) return [];
     try {
       return await this.#settings.memory.search(question, {
         limit: CANDIDATES,

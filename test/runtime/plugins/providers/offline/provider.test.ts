@@ -132,6 +132,22 @@ describe("an answer without a model", () => {
     expect(await answer("My cat is called Miso.", [])).toMatch(/^Noted: /);
   });
 
+  it.each([
+    "My dog is called Rex",
+    "I'm allergic to nuts.",
+    "The boat lies in Kiel now",
+    "please remember the code of the gate is 4711",
+  ])("looks for nothing where it is told something: %s", async (told) => {
+    expect(await answer(told, [{ content: "My cat is called Miso." }])).toMatch(/^Noted: /);
+  });
+
+  it.each(["cat", "the cat", "My cat's name?", "how is my cat called", "tell me about my cat", "cat food brands"])(
+    "looks for what is asked: %s",
+    async (asked) => {
+      expect(await answer(asked, [{ content: "Miso likes tuna." }])).toMatch(/^Here is what I remember:/);
+    },
+  );
+
   it("is the same for the same memory", async () => {
     const finds = [{ content: "My cat is called Miso." }, { content: "Miso likes tuna." }];
     expect(await answer("cat?", finds)).toBe(await answer("cat?", finds));
