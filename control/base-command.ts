@@ -110,7 +110,9 @@ export async function reportFailure(
     // The terminal shows ^C: the prompt should not continue that line.
     if (where.terminal.errIsTerminal) await where.terminal.err("\n");
   } else {
-    await where.terminal.err(typedHere(failureText(failure, where.terminal.errMark), where.argv));
+    const text = typedHere(failureText(failure, where.terminal.errMark), where.argv);
+    const width = where.terminal.errIsTerminal ? process.stderr.columns : undefined;
+    await where.terminal.err(wrap(text, 0, width).join("\n"));
   }
   if (process.env.CAIRN_DEBUG && error instanceof Error) await where.terminal.err(`${stackOf(error)}\n`);
 }

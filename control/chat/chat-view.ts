@@ -5,6 +5,8 @@ import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import { describeFailure, failureText } from "../output/failure.ts";
 import type { Mark } from "../output/terminal.ts";
 import { visible } from "../output/visible.ts";
+import { wrap } from "../output/wrap.ts";
+import { flowingText } from "./flowing-text.ts";
 
 export interface ChatView {
   /** Text to append for the event; it may end in the middle of a line. */
@@ -15,8 +17,18 @@ export interface ChatView {
 
 const LONGEST_DETAIL = 96;
 
-/** `typed` gives the words of an error with their commands as they have to be typed. */
-export function createChatView(mark: Mark, typed: (words: string) => string = (words) => words): ChatView {
+export interface ChatViewOptions {
+  /** Gives the words of an error with their commands as they have to be typed. */
+  readonly typed?: (words: string) => string;
+  /** Of the terminal, asked anew for each word; undefined: no line is broken. */
+  readonly columns?: () => number | undefined;
+}
+
+export function createChatView(
+  mark: Mark,
+  { typed = (words) => words, columns = () => undefined }: ChatViewOptions = {},
+): ChatView {
+  const flow = flowingText(columns);
   /** Text of the reply that this attempt has shown so far. */
   let shown = "";
   let inLine = false;
@@ -28,7 +40,15 @@ export function createChatView(mark: Mark, typed: (words: string) => string = (w
     if (piece !== "") inLine = !piece.endsWith("\n");
     return piece;
   };
-  const freshLine = (): string => (inLine ? text("\n") : "");
+  /** What a model writes, in pieces. */
+  const written = (piece: string): string => text(flow.push(plain(piece)));
+  const freshLine = (): string => {
+    const rest = flow.end();
+    const last = text(reasoning ? mark.dim(rest) : rest);
+    return inLine ? `${last}${text("\n")}` : last;
+  };
+  /** The same text as whole lines. */
+  const wrapped = (content: string): string => wrap(content, 0, columns()).join("\n");
   const line = (content: string): string => `${freshLine()}${text(`${content}\n`)}`;
 
   function show(event: StreamEvent): string {
@@ -42,13 +62,13 @@ export function createChatView(mark: Mark, typed: (words: string) => string = (w
       case "reasoning.delta": {
         const lead = reasoning ? "" : freshLine();
         reasoning = true;
-        return `${lead}${text(mark.dim(plain(event.text)))}`;
+        return `${lead}${text(mark.dim(flow.push(plain(event.text))))}`;
       }
       case "text.delta": {
         const lead = reasoning ? freshLine() : "";
         reasoning = false;
         shown += event.text;
-        return `${lead}${text(plain(event.text))}`;
+        return `${lead}${written(event.text)}`;
       }
       case "tool.started":
         return line(mark.dim(`· ${visible(event.name)} ${brief(JSON.stringify(event.arguments))}`));
@@ -59,20 +79,21 @@ export function createChatView(mark: Mark, typed: (words: string) => string = (w
       case "tool.progress":
         return line(mark.dim(`· ${brief(event.text)}`));
       case "turn.message":
-        return line(plain(event.text));
+        return line(wrapped(plain(event.text)));
       case "turn.waiting": {
         const { text: question, choices } = event.question;
         asked = true;
         const offered = choices.length > 0 ? ` (${choices.map(visible).join(" / ")})` : "";
-        return `${line(`${mark.warn("?")} ${plain(question)}${offered}`)}${line(mark.dim("Answer with /answer TEXT, or /stop."))}`;
+        return `${line(wrapped(`? ${plain(question)}${offered}`).replace("?", mark.warn("?")))}${line(mark.dim("Answer with /answer TEXT, or /stop."))}`;
       }
       case "turn.finished": {
         const rest = missing(shown, event.text);
-        const notice = event.notice ? line(mark.warn(`! ${visible(event.notice)}`)) : "";
-        const reply = rest.whole ? `${freshLine()}${text(plain(rest.text))}` : text(plain(rest.text));
+        const reply = rest.whole ? `${freshLine()}${written(rest.text)}` : written(rest.text);
+        const end = freshLine();
+        const notice = event.notice ? line(mark.warn(wrapped(`! ${visible(event.notice)}`))) : "";
         shown = "";
         reasoning = false;
-        return `${reply}${freshLine()}${notice}`;
+        return `${reply}${end}${notice}`;
       }
       case "turn.failed": {
         shown = "";
@@ -83,7 +104,7 @@ export function createChatView(mark: Mark, typed: (words: string) => string = (w
   }
 
   function showError(error: unknown): string {
-    return `${freshLine()}${text(typed(failureText(describeFailure(error), mark)))}`;
+    return `${freshLine()}${text(wrapped(typed(failureText(describeFailure(error), mark))))}`;
   }
 
   return { show, showError };

@@ -3,6 +3,7 @@
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import type { Mark } from "../output/terminal.ts";
 import { visible } from "../output/visible.ts";
+import { wrap } from "../output/wrap.ts";
 import type { ChatView } from "./chat-view.ts";
 import { greeting, waitingText } from "./greeting.ts";
 import { openScreen, type Screen } from "./screen.ts";
@@ -70,7 +71,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     unfinished = "";
     if (text !== "") screen.recallAs(text);
     if (text === "/exit" || text === "/quit") close("done");
-    else if (text === "/help") say(LOCAL_HELP);
+    else if (text === "/help") say(wrapped(LOCAL_HELP));
     else if (text === "") showPromptWhenIdle();
     else if (isCommand(text)) void command(text);
     else void turn({ text, key: options.newId() });
@@ -92,6 +93,10 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     }
   }
 
+  function wrapped(text: string): string {
+    return wrap(text, 0, options.output.columns).join("\n");
+  }
+
   function say(text: string): void {
     screen.line(text);
     showPromptWhenIdle();
@@ -108,7 +113,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
       const turnId = data?.["turn_id"];
       // The text of /interrupt is a message of its own, whose turn is to be seen.
       if (/^\/interrupt\s/i.test(line) && typeof turnId === "string") void turn({ turnId });
-      say(mark.dim(visible(text)));
+      say(mark.dim(wrapped(visible(text))));
     } catch (error) {
       if (!signal.aborted) screen.write(view.showError(error));
       showPromptWhenIdle();
@@ -166,7 +171,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
   /** A turn of this session that was left earlier is taken up again. */
   async function greetAndTakeUp(): Promise<void> {
     const { data } = await node.command(agent, { session, line: "/status" }, { signal });
-    for (const line of greeting(conversation, data)) screen.line(mark.dim(line));
+    for (const line of greeting(conversation, data)) screen.line(mark.dim(wrapped(line)));
     const running = data?.["turn_id"];
     if (typeof running !== "string") return;
     screen.line(mark.dim("(a turn is still running)"));

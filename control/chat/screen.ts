@@ -5,6 +5,7 @@
 
 import process from "node:process";
 import { createInterface, type Interface } from "node:readline";
+import { PASTE_OFF, PASTE_ON } from "../output/paste.ts";
 
 export interface Screen {
   write(text: string): void;
@@ -30,9 +31,6 @@ export interface ScreenHandlers {
 
 const HISTORY = 200;
 const CLEAR_LINE = "\r\u001b[2K";
-/** Bracketed paste: the terminal marks where pasted text begins and ends. Terminals without it ignore this. */
-const PASTE_ON = "\u001b[?2004h";
-const PASTE_OFF = "\u001b[?2004l";
 
 export function openScreen(
   input: NodeJS.ReadStream,

@@ -4,7 +4,7 @@ import { text as readAll } from "node:stream/consumers";
 import { Args, Flags } from "@oclif/core";
 import type { CommandReply } from "../../runtime/contracts/channel.ts";
 import type { TurnResult } from "../../runtime/contracts/stream.ts";
-import { createChatView } from "../chat/chat-view.ts";
+import { type ChatView, createChatView } from "../chat/chat-view.ts";
 import { sendOnce } from "../chat/once.ts";
 import { isCommand, runRepl } from "../chat/repl.ts";
 import type { ChatNode, Conversation } from "../chat/turn-stream.ts";
@@ -12,6 +12,7 @@ import { NodeCommand } from "../node-command.ts";
 import { Interrupted, needsTerminal, UsageError } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { visible } from "../output/visible.ts";
+import { wrap } from "../output/wrap.ts";
 import { defaultAgent, openConnection } from "../service/connect.ts";
 import { type Deployment, findDeployment, inspectWithoutSecrets } from "../service/deployment.ts";
 
@@ -78,10 +79,10 @@ export default class Chat extends NodeCommand<ChatResult> {
     if (isCommand(text)) {
       const { agent, session } = conversation;
       const reply = await node.command(agent, { session, line: text.trim() }, { signal });
-      if (live) await this.terminal.out(`${visible(reply.text)}\n`);
+      if (live) await this.terminal.out(`${wrap(visible(reply.text), 0, process.stdout.columns).join("\n")}\n`);
       return reply;
     }
-    const view = createChatView(this.terminal.mark, (words) => this.typed(words));
+    const view = this.#view();
     const result = await sendOnce(node, conversation, { text, key: randomUUID() }, signal, (event) => {
       if (live) void this.terminal.out(view.show(event));
     });
@@ -96,12 +97,19 @@ export default class Chat extends NodeCommand<ChatResult> {
       input: process.stdin,
       output: process.stdout,
       mark,
-      view: createChatView(mark, (words) => this.typed(words)),
+      view: this.#view(),
       newId: randomUUID,
       signal,
     });
     if (farewell === "interrupted") throw new Interrupted("SIGINT");
     return null;
+  }
+
+  #view(): ChatView {
+    return createChatView(this.terminal.mark, {
+      typed: (words) => this.typed(words),
+      columns: () => process.stdout.columns,
+    });
   }
 
   async #piped(): Promise<string> {

@@ -89,6 +89,32 @@ describe("a turn on the terminal", () => {
     expect(show(finished({ text: "x", interrupted: true, notice: "\u001b]0;title\u0007" }))).not.toContain("\u001b");
   });
 
+  it("breaks no word at the width of the terminal: of replies, reasoning, notices and errors", () => {
+    const view = createChatView(PLAIN, { columns: () => 30 });
+    const events: StreamEvent[] = [
+      started(),
+      { type: "reasoning.delta", turn_id, text: "The user wants to know whe" },
+      { type: "reasoning.delta", turn_id, text: "re the recipe is" },
+      delta("Grandmother keeps her rec"),
+      delta("ipe for miso"),
+      finished({
+        text: "Grandmother keeps her recipe for miso in the drawer.",
+        notice: "The answer was cut: it is too long.",
+      }),
+    ];
+    expect(
+      events
+        .map((event) => view.show(event))
+        .join("")
+        .replaceAll(/[<>]/g, ""),
+    ).toBe(
+      "The user wants to know where\nthe recipe is\nGrandmother keeps her recipe\nfor miso in the drawer.\n! The answer was cut: it is\ntoo long.\n",
+    );
+    expect(view.showError(new RuntimeError("RUNTIME_INTERNAL", "The node has lost its way in the dark."))).toContain(
+      "Error: The node has lost its\nway in the dark.",
+    );
+  });
+
   it("shows an error on a line of its own", () => {
     const error = new RuntimeError("RUNTIME_TURN_TIMEOUT", "It took too long.").toBody();
     const text = show(delta("Half"), { type: "turn.failed", turn_id, session, error });
