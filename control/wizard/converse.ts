@@ -38,10 +38,8 @@ export async function converse(
   { dir, start, given: givenFirst, around, attempt }: Conversation,
 ): Promise<PreparedSetup> {
   const typed = new Map<string, string>();
-  const announced = new Set<Phase>();
   let state = start;
   let given = givenFirst;
-  let shown: Phase | null = null;
   const goBack = (): void => {
     // Before the first question there is nothing: it is asked again.
     state = stateBefore(state, around, given) ?? state;
@@ -49,14 +47,9 @@ export async function converse(
   /** Phases that are passed over have their heading, too: the numbers in them are steps. */
   const announce = async (until: Phase | null): Promise<void> => {
     for (const phase of PHASES) {
-      if (phase === until) break;
-      if (!announced.has(phase)) await dialog.begin(phase, false);
-      announced.add(phase);
+      if (phase === until) return dialog.begin(phase, true);
+      await dialog.begin(phase, false);
     }
-    if (until === null || until === shown) return;
-    await dialog.begin(until, true);
-    announced.add(until);
-    shown = until;
   };
   for (;;) {
     const step = nextStep(state, around);
@@ -85,7 +78,6 @@ export async function converse(
     else state = reopened(decision, state);
     // What is to be asked again may be what a flag had answered.
     given = new Set([...given].filter((id) => state.answered.has(id)));
-    shown = null;
   }
 }
 

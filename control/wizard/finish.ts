@@ -8,8 +8,8 @@ import type { Interruption } from "../output/interruption.ts";
 import type { Mark } from "../output/terminal.ts";
 import type { OfferedService } from "../service-manager/offered.ts";
 import { BACK } from "./dialog.ts";
-import { askOrBack } from "./prompts/going-back.ts";
-import { FINISH, filled } from "./prompts/texts.ts";
+import { asked, askOrBack } from "./prompts/going-back.ts";
+import { FINISH, filled, YES_OR_NO } from "./prompts/texts.ts";
 import type { InitResult } from "./setup.ts";
 
 export type FinishStep = "service" | "start" | "deploy";
@@ -94,10 +94,10 @@ async function askAll(
     const step = steps[at] ?? "start";
     const message = filled(FINISH.questions[step], { file: service?.file ?? "" });
     const usual = answers[step] ?? FINISH.usual[step];
-    const answer = await askOrBack(({ confirm }, context) => confirm({ message, default: usual }, context), {
-      signal,
-      interrupted,
-    });
+    const answer = await askOrBack(
+      ({ confirm }, context) => confirm({ message: asked(message, YES_OR_NO), default: usual }, context),
+      { signal, interrupted },
+    );
     if (answer === BACK) at = Math.max(0, at - 1);
     else {
       answers = { ...answers, [step]: answer };

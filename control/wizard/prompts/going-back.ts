@@ -3,12 +3,15 @@
  * was asked is taken off the screen then.
  */
 import process from "node:process";
+import { wrap } from "../../output/wrap.ts";
 import { BACK, type Back } from "../dialog.ts";
+import { openTypedKeys } from "./typed-keys.ts";
 
 export type Prompts = typeof import("@inquirer/prompts");
 
 export interface Context {
   readonly signal: AbortSignal;
+  readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WriteStream;
   clearPromptOnDone: boolean;
 }
@@ -31,17 +34,17 @@ export async function askOrBack<T>(
 ): Promise<T | Back> {
   const prompts = await import("@inquirer/prompts");
   const back = new AbortController();
-  const context: Context = {
-    signal: AbortSignal.any([signal, back.signal]),
-    output: process.stderr,
-    clearPromptOnDone: false,
-  };
-  const onKey = (text: string | undefined, key: { readonly name?: string | undefined } | undefined): void => {
+  const keys = openTypedKeys((text, key) => {
     if (key?.name !== "escape" && (typed !== undefined || text !== BACK_KEY)) return;
     context.clearPromptOnDone = true;
     back.abort();
+  });
+  const context: Context = {
+    signal: AbortSignal.any([signal, back.signal]),
+    input: keys.input,
+    output: process.stderr,
+    clearPromptOnDone: false,
   };
-  process.stdin.on("keypress", onKey);
   try {
     const value = await question(prompts, context);
     return typed?.(value) === true ? BACK : value;
@@ -51,6 +54,19 @@ export async function askOrBack<T>(
     if (error instanceof Error && error.name === "ExitPromptError") throw await interrupted();
     throw error;
   } finally {
-    process.stdin.off("keypress", onKey);
+    keys.close();
   }
+}
+
+/** Columns of what the library puts before a question. */
+const MARK = 2;
+
+/** The question broken between words, with room behind it for what the library shows there: `usual`, in brackets. */
+export function asked(message: string, usual: string): string {
+  const { columns } = process.stderr;
+  const lines = wrap(message, MARK, columns);
+  const room = (columns || Number.POSITIVE_INFINITY) - MARK - (lines.at(-1)?.length ?? 0);
+  // The answer's own line begins where the question does: the library puts a blank before it.
+  const whole = usual !== "" && room < usual.length + " () ".length ? [...lines, ""] : lines;
+  return whole.join(`\n${" ".repeat(MARK)}`);
 }

@@ -1,5 +1,6 @@
 /** A setup with a person at a terminal: questions on standard error, so that the result alone goes to standard output. */
 import process from "node:process";
+import { stripVTControlCharacters } from "node:util";
 import type { Environment } from "../../../runtime/config/index.ts";
 import { parseListen } from "../../../runtime/config/listen.ts";
 import { shortTime } from "../../memory/render-rows.ts";
@@ -14,9 +15,9 @@ import { BACK, type Back, type Dialog } from "../dialog.ts";
 import type { Question } from "../phases/question.ts";
 import { isPlain } from "../secrets.ts";
 import { foundLines } from "./found.ts";
-import { askOrBack, BACK_KEY, type Context, type Prompts } from "./going-back.ts";
+import { asked, askOrBack, BACK_KEY, type Context, type Prompts } from "./going-back.ts";
 import { reviewText } from "./review.ts";
-import { CHOICE_TEXTS, filled, NOTE_TEXTS, QUESTION_TEXTS, SECRET_TEXTS, WORDS } from "./texts.ts";
+import { CHOICE_TEXTS, filled, MASKED, NOTE_TEXTS, QUESTION_TEXTS, SECRET_TEXTS, WORDS, YES_OR_NO } from "./texts.ts";
 import { checkTyped, pairsText, typedAnswer } from "./validate.ts";
 
 export interface TerminalDialogOptions {
@@ -38,7 +39,25 @@ type Input = Extract<Question, { readonly kind: "input" }>;
 export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions): Dialog | null {
   if (!terminal.inIsTerminal || !terminal.errIsTerminal) return null;
   const mark = terminal.errMark;
-  const say = (text: string): Promise<void> => terminal.err(`${text}\n`);
+  /** What was said since the last answer: headings and notes, which going back takes off the screen. */
+  let said = "";
+  /** Phases whose heading is on the screen, the last one below which the question stands. */
+  let headings: (Phase | "review")[] = [];
+  let unanswered: Phase[] = [];
+  const say = (text: string): Promise<void> => {
+    said += `${text}\n`;
+    return terminal.err(`${text}\n`);
+  };
+  const settled = (): void => {
+    said = "";
+    unanswered = [];
+  };
+  const takeBack = async (): Promise<void> => {
+    const rows = rowsOf(said, process.stderr.columns);
+    if (rows > 0) await terminal.err(`\u001b[${rows}A\u001b[J`);
+    headings = headings.slice(0, headings.length - unanswered.length);
+    settled();
+  };
   /** Whether there is a configuration: what it has may be in use by its own node. */
   let changes = false;
   /** True, or that another program has that port. */
@@ -51,10 +70,15 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     await say(wrapped(WORDS.keptDraft));
     return new Interrupted("SIGINT");
   };
-  const ask = <T>(question: (prompts: Prompts, context: Context) => Promise<T>): Promise<T | Back> =>
-    askOrBack(question, { signal, interrupted });
+  const answered = async <T>(value: T | Back): Promise<T | Back> => {
+    if (value === BACK) await takeBack();
+    else settled();
+    return value;
+  };
+  const ask = async <T>(question: (prompts: Prompts, context: Context) => Promise<T>): Promise<T | Back> =>
+    answered(await askOrBack(question, { signal, interrupted }));
   /** `<` is what leads back here, also behind what is prefilled. */
-  const askTyped = (
+  const askTyped = async (
     prefilled: string,
     question: (prompts: Prompts, context: Context, check: (verdict: Verdict) => Verdict) => Promise<string>,
   ): Promise<string | Back> => {
@@ -67,11 +91,13 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
         context.clearPromptOnDone = true;
         return true;
       };
-    return askOrBack((prompts, context) => question(prompts, context, check(context)), {
-      signal,
-      interrupted,
-      typed: leads,
-    });
+    return answered(
+      await askOrBack((prompts, context) => question(prompts, context, check(context)), {
+        signal,
+        interrupted,
+        typed: leads,
+      }),
+    );
   };
   const type = async (question: Question, leaf: AnswerLeaf, usual: string): Promise<unknown> => {
     const { message, empty } = wordsOf(question, leaf);
@@ -80,7 +106,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     const typed = await askTyped(prefilled ? usual : "", ({ input }, context, check) =>
       input(
         {
-          message: empty === undefined ? `${message}:` : `${message} (empty: ${empty}):`,
+          message: asked(empty === undefined ? `${message}:` : `${message} (empty: ${empty}):`, usual),
           ...(usual === "" ? {} : { default: usual }),
           ...(prefilled ? { prefill: "editable" as const } : {}),
           validate: check((text) => {
@@ -103,7 +129,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
       const chosen = await ask(({ select }, context) =>
         select(
           {
-            message,
+            message: asked(message, ""),
             choices: [...choices.map((value) => ({ value, name: value })), { value: "", name: WORDS.another }],
             default: usual,
             loop: false,
@@ -126,19 +152,34 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
         return [`  ${mark.dim(name.padEnd(10))} ${first}`, ...rest.map((line) => " ".repeat(FOUND_INDENT) + line)];
       });
       await say([mark.title(WORDS.detected), ...lines, "", mark.dim(wrapped(WORDS.keys))].join("\n"));
+      settled();
     },
-    begin: (phase, asks) =>
-      say(`\n${mark.title(WORDS.phases[phase])}${asks ? "" : `\n${mark.dim(WORDS.nothingAsked)}`}`),
+    async begin(phase, asks) {
+      if (asks ? headings.at(-1) === phase : headings.includes(phase)) return;
+      headings.push(phase);
+      unanswered.push(phase);
+      await say(`\n${mark.title(WORDS.phases[phase])}${asks ? "" : `\n${mark.dim(WORDS.nothingAsked)}`}`);
+    },
     async answer(question, leaf) {
       const { message } = wordsOf(question, leaf);
       if (question.note !== undefined) await say(mark.dim(wrapped(filled(NOTE_TEXTS[question.note], question.about))));
       switch (question.kind) {
         case "select":
           return ask(({ select }, context) =>
-            select({ message, choices: choicesOf(question, leaf), default: question.default, loop: false }, context),
+            select(
+              {
+                message: asked(message, ""),
+                choices: choicesOf(question, leaf),
+                default: question.default,
+                loop: false,
+              },
+              context,
+            ),
           );
         case "confirm":
-          return ask(({ confirm }, context) => confirm({ message, default: question.default }, context));
+          return ask(({ confirm }, context) =>
+            confirm({ message: asked(message, YES_OR_NO), default: question.default }, context),
+          );
         case "names":
           return type(question, leaf, question.default.join(", "));
         case "pairs":
@@ -155,7 +196,10 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
       askTyped("", ({ password }, context, check) =>
         password(
           {
-            message: filled(SECRET_TEXTS[purpose], { of, variable, empty: typed ? WORDS.typed : WORDS.later }),
+            message: asked(
+              filled(SECRET_TEXTS[purpose], { of, variable, empty: typed ? WORDS.typed : WORDS.later }),
+              MASKED,
+            ),
             validate: check((text) => text === "" || isPlain(text) || WORDS.notPlain),
           },
           context,
@@ -164,17 +208,23 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     async resume(savedAt) {
       const message = filled(WORDS.resume, { when: shortTime(savedAt.toISOString()) });
       for (;;) {
-        const answer = await ask(({ confirm }, context) => confirm({ message, default: true }, context));
+        const answer = await ask(({ confirm }, context) =>
+          confirm({ message: asked(message, YES_OR_NO), default: true }, context),
+        );
         // It is the first question.
         if (answer !== BACK) return answer;
       }
     },
     async refused(reason) {
-      await say(`\n${failureText(describeFailure(reason), mark).trimEnd()}`);
+      await say(`\n${wrapped(failureText(describeFailure(reason), mark).trimEnd())}`);
+      headings.push("review");
+      settled();
       return decide<never>(WORDS.refusedQuestion, []);
     },
     async review(review) {
       await say(`\n${reviewText(review, mark, process.stderr.columns)}`);
+      headings.push("review");
+      settled();
       return decide(WORDS.reviewQuestion, [{ value: "write" as const, name: WORDS.write }]);
     },
   };
@@ -201,7 +251,9 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
       else {
         await say(mark.dim(shown.trusted ? WORDS.hostKeyKnown : WORDS.hostKeyUnknown));
         const message = filled(WORDS.hostKey, { fingerprint: shown.fingerprint, host });
-        const agreed = await ask(({ confirm }, context) => confirm({ message, default: false }, context));
+        const agreed = await ask(({ confirm }, context) =>
+          confirm({ message: asked(message, YES_OR_NO), default: false }, context),
+        );
         if (agreed === BACK) return BACK;
         if (agreed) return shown.key;
       }
@@ -226,4 +278,13 @@ function choicesOf(question: Extract<Question, { kind: "select" }>, { id }: Answ
 
 function wrapped(text: string): string {
   return wrap(text, 0, process.stderr.columns).join("\n");
+}
+
+/** Rows of a terminal that these lines take. */
+function rowsOf(text: string, columns: number): number {
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => Math.max(1, Math.ceil(stripVTControlCharacters(line).length / (columns || Number.POSITIVE_INFINITY))))
+    .reduce((sum, rows) => sum + rows, 0);
 }

@@ -124,6 +124,10 @@ export const FINISH = {
   interrupted: "Everything is written; nothing was started.",
 } as const;
 
+/** What the library shows behind a question, for the room that it takes. */
+export const YES_OR_NO = "Y/n";
+export const MASKED = "input is masked";
+
 export function filled(text: string, values: Readonly<Record<string, string>> = {}): string {
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
 }

@@ -32,7 +32,6 @@ describe.skipIf(lacks("pseudo-terminal"))("a person who goes back in a setup", (
       ["Time zone", `Europe/Berlin${ENTER}`],
       ["Agents (3 of 6)", ""],
       ["Names of the agents", ESC],
-      ["Deployment (2 of 6)", ""],
       ["Time zone: (Europe/Berlin)", ENTER],
       ["Agents (3 of 6)", ""],
       ["Names of the agents", ENTER],
@@ -51,6 +50,29 @@ describe.skipIf(lacks("pseudo-terminal"))("a person who goes back in a setup", (
     const rows = await drawnRows(session.written(), { columns: 100, rows: ROWS });
     expect(rows.filter((row) => /: .*<$/.test(row))).toEqual([]);
     expect((await writtenFiles(machine.dir))["cairn.yaml"]).toBe(await golden("manual"));
+  });
+
+  test("sees each heading and each note once, whatever the width of the terminal", async () => {
+    for (const columns of [40, 100]) {
+      const machine = await createMachine();
+      const session = machine.open(["init"], { columns });
+      await follow(session, [
+        ...TARGETS.manual.deployment,
+        ["Names of the agents", ESC],
+        ["Time zone: (Europe/Berlin)", ENTER],
+        ["Names of the agents", ESC],
+        ["Time zone: (Europe/Berlin)", ENTER],
+        ["Names of the agents", ENTER],
+        ["Language model provider", KEYS.interrupt],
+      ]);
+      expect(await session.ended).toBe(130);
+      const rows = await drawnRows(session.written(), { columns, rows: ROWS });
+      for (const said of ["Deployment (2 of 6)", "Agents (3 of 6)", "An agent is who answers you"])
+        expect(
+          rows.filter((row) => row.startsWith(said)),
+          `${said}, ${columns} columns`,
+        ).toHaveLength(1);
+    }
   });
 
   test("keeps what was typed hidden, and may change a prefilled line or a yes", async () => {

@@ -9,6 +9,7 @@ import { initialize } from "../../../control/wizard/init.ts";
 import { readProject } from "../../../infra/project.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
 import { lacks } from "../../lanes/tools.ts";
+import { drawnRows } from "../../support/terminal/drawn.ts";
 import { startModels } from "../../support/terminal/models.ts";
 import {
   createMachine,
@@ -19,7 +20,7 @@ import {
   writtenFiles,
 } from "../../support/terminal/setup-session.ts";
 import { TARGETS, WRITE } from "../../support/terminal/targets.ts";
-import { KEYS } from "../../support/terminal/terminal.ts";
+import { KEYS, ROWS } from "../../support/terminal/terminal.ts";
 
 // Each test runs whole processes, which take their time on a busy machine.
 
@@ -207,6 +208,42 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
       [`another program has port ${port}`, KEYS.interrupt],
     ]);
     expect(await session.ended).toBe(130);
+  });
+
+  test("takes pasted lines as one answer, which waits for Enter", async () => {
+    const machine = await createMachine();
+    const session = machine.open();
+    await follow(session, [
+      ...TARGETS.manual.deployment,
+      ["Names of the agents", "\u001b[200~\rmain\riris\r\u001b[201~"],
+      ["main iris", ENTER],
+      ["Language model provider", KEYS.interrupt],
+    ]);
+    expect(await session.ended).toBe(130);
+    expect(session.written()).toContain("\u001b[?2004l");
+    const { answers } = JSON.parse(await readFile(join(machine.dir, DRAFT_FILE), "utf8"));
+    expect(answers.agents.map(({ name }: { name: string }) => name)).toEqual(["main", "iris"]);
+  });
+
+  test("breaks no word of what it asks where the terminal has 40 columns", async () => {
+    const machine = await createMachine();
+    const columns = 40;
+    const session = machine.open(["init"], { columns });
+    const narrow = TARGETS.docker.deployment.map(([question, keys]) => [question.slice(0, 20), keys] as const);
+    await follow(session, [...narrow, ["Names of the agents", KEYS.interrupt]]);
+    expect(await session.ended).toBe(130);
+    const rows = await drawnRows(session.written(), { columns, rows: ROWS });
+    const at = rows.findIndex((row) => row.includes("Address and port of the database"));
+    expect(rows.slice(at, at + 2)).toEqual([
+      "\u2714 Address and port of the database for",
+      "  nodes on other hosts: 10.0.0.5:5432",
+    ]);
+    const open = rows.findIndex((row) => row.includes("Names of the agents"));
+    expect(rows.slice(open, open + 3)).toEqual([
+      "? Names of the agents, separated by",
+      "  commas; the first is the default:",
+      "   (main)",
+    ]);
   });
 
   test("that is left at its end is written all the same", async () => {
