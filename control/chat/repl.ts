@@ -113,6 +113,8 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
       const turnId = data?.["turn_id"];
       // The text of /interrupt is a message of its own, whose turn is to be seen.
       if (/^\/interrupt\s/i.test(line) && typeof turnId === "string") void turn({ turnId });
+      // The turn that was stopped says so itself, where it ends.
+      if (active > 0 && /^\/stop\b/i.test(line) && data?.["stopped"] === true) return;
       say(mark.dim(wrapped(visible(text))));
     } catch (error) {
       if (!signal.aborted) screen.write(view.showError(error));

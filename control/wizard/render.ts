@@ -17,6 +17,8 @@ const ROW_INDENT = 12;
 export interface InitPage {
   /** Columns of the terminal; nothing is wrapped without them. */
   readonly width?: number | undefined;
+  /** The difference was shown and agreed to. */
+  readonly reviewed?: boolean;
   /** Commands as they have to be typed here: they are longer then, and lines are broken after it. */
   readonly typed?: (text: string) => string;
 }
@@ -41,7 +43,7 @@ export function renderInit(result: InitResult, mark: Mark, page: InitPage = {}):
   ];
   const done = diff === null ? "Set up" : "Changed";
   return [
-    ...(diff === null || diff === "" ? [] : [colouredDiff(diff, mark)]),
+    ...(diff === null || diff === "" || page.reviewed === true ? [] : [colouredDiff(diff, mark)]),
     `${mark.good(done)} in ${mark.name(dir)}`,
     ...fileLines(result, mark),
     "",

@@ -51,6 +51,9 @@ const boats: FakeScript = ({ lastUser, system, texts }) => {
   return { text: isNamed ? "Your boat is called Albatross." : "I do not know." };
 };
 
+/** An agent without a model is not asked. */
+const THINKING: Script[number] = ["How long shall main think?", ENTER];
+
 export const MODELS: Readonly<Record<"none" | "ollama" | "key", () => Promise<Model>>> = {
   none: async () => ({
     env: { OLLAMA_HOST: NO_OLLAMA },
@@ -68,6 +71,7 @@ export const MODELS: Readonly<Record<"none" | "ollama" | "key", () => Promise<Mo
         ["Language model provider", ENTER],
         ["Address of ollama", ENTER],
         ["Model of ollama", ENTER],
+        THINKING,
       ],
       memory: [
         ["Search the memory by meaning", ENTER],
@@ -88,6 +92,7 @@ export const MODELS: Readonly<Record<"none" | "ollama" | "key", () => Promise<Mo
         ["Address of openai", ENTER],
         ["Model of openai", ENTER],
         ["Variable that holds the key of openai", ENTER],
+        THINKING,
       ],
       memory: [["Copy from the environment into .env", `y${ENTER}`]],
       noted: "Noted: a good name for a boat.",
@@ -142,7 +147,6 @@ export async function firstHour(program: Program, { env, provider, memory, noted
     ["Time zone", `UTC${ENTER}`],
     ["Names of the agents", ENTER],
     ...provider,
-    ["How long shall main think?", ENTER],
     ...memory,
     ["Write this?", ENTER],
     ["Start it now?", ENTER],

@@ -340,7 +340,8 @@ async function command(request: IncomingMessage, response: ServerResponse): Prom
   const { command: line } = (await json(request)) as { command: string };
   if (line === "/stop") {
     stopLong?.();
-    ok(response, { text: stopLong ? "Stopped." : "No turn is running." });
+    const stopped = stopLong !== undefined;
+    ok(response, { text: stopped ? "Stopped." : "No turn is running.", data: { stopped } });
     stopLong = undefined;
   } else if (line === "/status") ok(response, { text: "Idle.", data: { turn_id: null, ...status } });
   else refuse(response, 400, "RUNTIME_COMMAND_UNKNOWN", `There is no command "${line}".`);

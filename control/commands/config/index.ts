@@ -5,7 +5,7 @@ import type { Mark } from "../../output/terminal.ts";
 import { answerFlags } from "../../wizard/answer-flags.ts";
 import type { InitResult } from "../../wizard/init.ts";
 import { renderInit } from "../../wizard/render.ts";
-import { runSetup } from "../../wizard/run.ts";
+import { asksQuestions, runSetup } from "../../wizard/run.ts";
 
 export default class ConfigCommand extends BaseCommand<InitResult> {
   static override summary = "Change the setup of a deployment";
@@ -31,12 +31,19 @@ export default class ConfigCommand extends BaseCommand<InitResult> {
     ...answerFlags(),
   };
 
+  #reviewed = false;
+
   protected async work({ signal }: Interruption): Promise<InitResult> {
     const { flags } = await this.parse(ConfigCommand);
+    this.#reviewed = asksQuestions(flags, this.terminal, this.jsonEnabled());
     return runSetup({ purpose: "change", flags, terminal: this.terminal, json: this.jsonEnabled(), signal });
   }
 
   protected render(result: InitResult, mark: Mark): string {
-    return renderInit(result, mark, { width: process.stdout.columns, typed: (text) => this.typed(text) });
+    return renderInit(result, mark, {
+      width: process.stdout.columns,
+      reviewed: this.#reviewed,
+      typed: (text) => this.typed(text),
+    });
   }
 }

@@ -1,5 +1,4 @@
 /** Phase 3 of a setup: the agents, and the language model of each. Pure. */
-import type { Answers } from "../answers.ts";
 import { localServers, openaiGateway, SERVICES } from "../catalogue.ts";
 import { reachOf } from "../detect/seen-from-node.ts";
 import { serviceOf } from "../provider.ts";
@@ -17,7 +16,7 @@ export function agentQuestions(input: PhaseInput): Question[] {
   return [
     { kind: "names", path: ["agents"], default: names, note: "agents" },
     ...providerQuestions(input),
-    thinkingQuestion(answers, first),
+    ...thinkingQuestions(input, first, usualProvider(input)),
     ...others.flatMap((name) => furtherAgent(input, name)),
     ...memoryQuestions(input),
     ...saveQuestion(input),
@@ -27,7 +26,7 @@ export function agentQuestions(input: PhaseInput): Question[] {
 function providerQuestions(input: PhaseInput): Question[] {
   const { answers, facts, env } = input;
   const { provider } = answers;
-  const id = provider.id ?? facts.provider.id;
+  const id = usualProvider(input);
   const found = facts.servers.find((server) => server.id === id);
   const service = serviceOf(id);
   const questions: Question[] = [
@@ -97,16 +96,24 @@ function providerChoices({ facts, env }: PhaseInput, chosen: string): Choice[] {
   });
 }
 
-function thinkingQuestion(answers: Answers, agent: string): Question {
+/** The provider of the first agent, and of others that choose no other one. */
+function usualProvider({ answers, facts }: PhaseInput): string {
+  return answers.provider.id ?? facts.provider.id;
+}
+
+/** Nothing where there is no model to think. */
+function thinkingQuestions({ answers }: PhaseInput, agent: string, provider: string): Question[] {
+  const isOffline = provider === "offline" || (provider === answers.provider.id && answers.provider.kind === "offline");
+  if (isOffline) return [];
   const levels = ["off", "low", "medium", "high"].map((value) => ({ value, name: value }));
   const former = answers.agents.find(({ name }) => name === agent)?.thinking ?? "off";
-  return { kind: "select", path: ["agents", agent, "thinking"], about: { agent }, choices: levels, default: former };
+  return [{ kind: "select", path: ["agents", agent, "thinking"], about: { agent }, choices: levels, default: former }];
 }
 
 function furtherAgent(input: PhaseInput, agent: string): Question[] {
-  const { answers, facts } = input;
+  const { answers } = input;
   const former = answers.agents.find(({ name }) => name === agent);
-  const usual = answers.provider.id ?? facts.provider.id;
+  const usual = usualProvider(input);
   const chosen = former?.provider ?? usual;
   const path = ["agents", agent, "provider"];
   const about = { agent };
@@ -115,7 +122,7 @@ function furtherAgent(input: PhaseInput, agent: string): Question[] {
     ...(chosen === "offline" || chosen === usual
       ? []
       : [modelQuestion(agent, former?.model ?? modelOf(input, chosen))]),
-    thinkingQuestion(answers, agent),
+    ...thinkingQuestions(input, agent, chosen),
   ];
 }
 
@@ -124,7 +131,8 @@ function memoryQuestions({ answers, facts }: PhaseInput): Question[] {
   const { embedding, provider, summaries } = answers;
   const models = [...new Set(facts.embeddings.map(({ model }) => model))];
   const questions: Question[] = [];
-  if (models.length > 0 || embedding.model !== undefined) {
+  // One choice alone is no question: "off" is what is there where nothing could be chosen.
+  if (models.length > 0 || (embedding.model !== undefined && embedding.model !== "off")) {
     const [first = "off"] = models;
     const choices = [...new Set([...models, ...(embedding.model === undefined ? [] : [embedding.model]), "off"])];
     questions.push({
@@ -143,7 +151,7 @@ function memoryQuestions({ answers, facts }: PhaseInput): Question[] {
       required: true,
     });
   const id = provider.id ?? facts.provider.id;
-  if (facts.servers.some((server) => server.id === id && server.source === "local") || summaries !== undefined)
+  if (facts.servers.some((server) => server.id === id && server.source === "local") || summaries === true)
     questions.push({ kind: "confirm", path: ["summaries"], about: { id }, default: summaries ?? true });
   return questions;
 }

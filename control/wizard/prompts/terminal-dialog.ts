@@ -28,6 +28,10 @@ export interface TerminalDialogOptions {
 
 /** Columns before what was found. */
 const FOUND_INDENT = 13;
+/** Rows of a list that are always shown, those of a usual terminal, and those that the question and what a choice means need. */
+const SHOWN = 7;
+const ROWS = 24;
+const AROUND = 8;
 /** Where a program of this machine listens, it answers at once. */
 const PORT_ANSWER_MS = 1_000;
 
@@ -132,7 +136,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
             message: asked(message, ""),
             choices: [...choices.map((value) => ({ value, name: value })), { value: "", name: WORDS.another }],
             default: usual,
-            loop: false,
+            ...listed(choices.length + 1),
           },
           context,
         ),
@@ -171,7 +175,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
                 message: asked(message, ""),
                 choices: choicesOf(question, leaf),
                 default: question.default,
-                loop: false,
+                ...listed(question.choices.length),
               },
               context,
             ),
@@ -237,7 +241,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     }));
     const leave = { value: "leave" as const, name: WORDS.leave };
     return ask(({ select }, context) =>
-      select<T | Phase | "leave">({ message, choices: [...first, ...again, leave], loop: false }, context),
+      select<T | Phase | "leave">({ message, choices: [...first, ...again, leave], ...listed(SHOWN) }, context),
     );
   }
 
@@ -280,11 +284,18 @@ function wrapped(text: string): string {
   return wrap(text, 0, process.stderr.columns).join("\n");
 }
 
+/** All of a list is shown where the screen has room: the library shows seven of it, and not that there are more. */
+function listed(count: number): { readonly loop: boolean; readonly pageSize: number } {
+  return { loop: false, pageSize: Math.max(SHOWN, Math.min(count, (process.stderr.rows || ROWS) - AROUND)) };
+}
+
 /** Rows of a terminal that these lines take. */
 function rowsOf(text: string, columns: number): number {
   return text
     .split("\n")
     .slice(0, -1)
-    .map((line) => Math.max(1, Math.ceil(stripVTControlCharacters(line).length / (columns || Number.POSITIVE_INFINITY))))
+    .map((line) =>
+      Math.max(1, Math.ceil(stripVTControlCharacters(line).length / (columns || Number.POSITIVE_INFINITY))),
+    )
     .reduce((sum, rows) => sum + rows, 0);
 }

@@ -19,7 +19,7 @@ export const QUESTION_TEXTS: Readonly<Record<string, QuestionText>> = {
   "deployment.proxmox.port": { message: "Its SSH port" },
   "deployment.proxmox.host_key": { message: "Its public host key (a line of ssh-keyscan)" },
   "deployment.proxmox.user": { message: "SSH user" },
-  "deployment.proxmox.identity_file": { message: "Private key file", empty: "the agent's keys" },
+  "deployment.proxmox.identity_file": { message: "Private key file", empty: "the keys of ssh-agent" },
   "deployment.proxmox.template": { message: "Container template" },
   "deployment.proxmox.storage": { message: "Storage" },
   "deployment.proxmox.bridge": { message: "Network bridge" },

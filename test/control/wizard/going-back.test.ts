@@ -38,10 +38,9 @@ describe.skipIf(lacks("pseudo-terminal"))("a person who goes back in a setup", (
       ["Language model provider", "<"],
       ["Names of the agents", ENTER],
       ["Language model provider", ENTER],
-      ["How long shall main think?", ENTER],
       ["Review (5 of 6)", ""],
       ["Write this?", "<"],
-      ["How long shall main think?", ENTER],
+      ["Language model provider", ENTER],
       ...WRITE,
       ...TARGETS.manual.finish,
     ]);

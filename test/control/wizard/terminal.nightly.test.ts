@@ -157,7 +157,6 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
       ["Time zone", `Europe/Berlin${ENTER}`],
       ["Names of the agents", ENTER],
       ["Language model provider", ENTER],
-      ["How long shall main think?", ENTER],
       ["+  timezone: Europe/Berlin", ""],
       ...WRITE,
     ]);

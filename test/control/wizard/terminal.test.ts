@@ -4,6 +4,7 @@ import { Parser } from "@oclif/core";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import Init from "../../../control/commands/init.ts";
+import { SERVICES } from "../../../control/wizard/catalogue.ts";
 import { DRAFT_FILE } from "../../../control/wizard/draft.ts";
 import { initialize } from "../../../control/wizard/init.ts";
 import { readProject } from "../../../infra/project.ts";
@@ -107,7 +108,6 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
     await follow(session, [
       ["Names of the agents", `nova${KEYS.enter}`],
       ["Language model provider", KEYS.enter],
-      ["How long shall nova think?", KEYS.enter],
       ...WRITE,
       ...TARGETS.manual.finish,
     ]);
@@ -244,6 +244,37 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
       "  commas; the first is the default:",
       "   (main)",
     ]);
+  });
+
+  test("shows every provider, and asks no agent without a model how long it shall think", async () => {
+    const machine = await createMachine();
+    const session = machine.open();
+    await follow(session, [...TARGETS.manual.deployment, ["Names of the agents", ENTER]]);
+    const shown = await session.until("no language model");
+    for (const { id } of SERVICES) expect(`${shown}${session.shown()}`, id).toContain(id);
+    session.type(ENTER);
+    await session.until("Write this?");
+    session.type(KEYS.interrupt);
+    expect(await session.ended).toBe(130);
+    expect(session.shown()).not.toContain("think?");
+  });
+
+  test("of a configuration that is there shows the difference once", async () => {
+    const machine = await createMachine();
+    const first = machine.open(["init", "--yes", "--timezone", "UTC"]);
+    expect(await first.ended).toBe(0);
+    const session = machine.open(["config", "--timezone", "Europe/Berlin"]);
+    await follow(session, [
+      ["Where shall the service run?", ENTER],
+      ["Where shall the memory be stored?", ENTER],
+      ["Address of the HTTP server", ENTER],
+      ["Names of the agents", ENTER],
+      ["Language model provider", ENTER],
+      ["Write this?", ENTER],
+    ]);
+    expect(await session.ended).toBe(0);
+    expect(session.shown().match(/\+ {2}timezone: Europe\/Berlin/g)).toHaveLength(1);
+    expect(session.shown()).toContain("Changed in");
   });
 
   test("that is left at its end is written all the same", async () => {

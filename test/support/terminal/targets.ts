@@ -13,7 +13,6 @@ export interface TargetSetup {
 const ONE_AGENT: Script = [
   ["Names of the agents", ENTER],
   ["Language model provider", ENTER],
-  ["How long shall main think?", ENTER],
 ];
 /** No chat platform is offered: this version connects to none. */
 const NO_CHANNELS: Script = [];
