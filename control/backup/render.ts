@@ -70,9 +70,19 @@ function renderCheck(result: RestoreResult, mark: Mark): string {
     partRows(result.parts),
     ...renderOmitted(result.left_out, mark),
     `It would go into ${directory}${home === directory ? "" : `, its home into ${home}`}. ${memory}`,
+    ...renderGoesOn(result),
     ...renderFormerPaths(result, mark),
     ...renderObstacles(result.obstacles, mark),
   ].join("\n");
+}
+
+function renderGoesOn({ goes_on_at: step, obstacles }: RestoreResult): string[] {
+  if (step === null || obstacles.length > 0) return [];
+  const how =
+    step === "placing"
+      ? "all is filled, and only gets its place"
+      : "it begins again, and what is in the store already is compared with the backup";
+  return [`A restore of this backup was cut off here. It would be gone on with: ${how}.`];
 }
 
 function renderFormerPaths({ former_paths: paths, directory }: RestoreResult, mark: Mark): string[] {

@@ -39,10 +39,16 @@ export async function ofRunningNode(home: string): Promise<Obstacle | null> {
   return { message: who, hint: "Stop it with `cairn stop`." };
 }
 
-/** Of a database server: away, unusable, in use, or not empty. Of an embedded store: whether there is one. */
-export async function ofStore(config: Config, file: string, signal: AbortSignal): Promise<Obstacle | null> {
+/** Of a database server: away, unusable, in use, or not empty. Of an embedded store: whether there is one. `mayBeFull`: rows are no obstacle. */
+export async function ofStore(
+  config: Config,
+  file: string,
+  signal: AbortSignal,
+  mayBeFull = false,
+): Promise<Obstacle | null> {
   const { backend, postgres, embedded } = config.memory;
   if (backend === "embedded") {
+    if (mayBeFull) return null;
     const { state } = await readStore(embedded.path);
     return state === "new" ? null : { message: `There is a store in ${embedded.path} already.`, hint: ANOTHER };
   }
@@ -53,6 +59,7 @@ export async function ofStore(config: Config, file: string, signal: AbortSignal)
     if (error instanceof CairnError) return { message: error.message, hint: error.details.hint ?? null };
     throw error;
   }
+  if (mayBeFull) return null;
   const url = postgres?.direct_url ?? postgres?.connection_string ?? "";
   return (await isFull(url, signal)) ? { message: "The database is not empty.", hint: ANOTHER } : null;
 }

@@ -23,6 +23,7 @@ import { promisify } from "node:util";
 import { Client } from "pg";
 import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { BackupResult } from "../../control/backup/backup.ts";
+import { openBackup } from "../../control/backup/read.ts";
 import { stagingOf } from "../../control/backup/restore/places.ts";
 import type { RestoreResult } from "../../control/backup/restore/restore.ts";
 import { ROOT } from "../../scripts/lib/paths.js";
@@ -235,6 +236,27 @@ describe("a backup", () => {
     ]);
     expect(await namesIn(join(around, "elsewhere"))).toEqual(["home"]);
     expect((await run(target, ["memory", "stats"])).stdout).toMatch(/^messages +454/);
+
+    // As a kill between the two renames leaves it: the home has its name, the directory has not.
+    const check = ["restore", file, "--check", ...flags];
+    const staging = stagingOf(target.dir);
+    await mkdir(staging, { mode: 0o700 });
+    await rename(target.dir, join(staging, "filled"));
+    const backup = await openBackup(file, { passphrase: PASSPHRASE, signal: new AbortController().signal });
+    await backup.close();
+    const note = { step: "placing", counts: {}, tokens: [], archives: [], parts: [], left_out: [] };
+    const begun = (id: string) => writeFile(join(staging, "started"), JSON.stringify({ ...note, backup: id }));
+    await begun("of another one");
+    const half = [{ message: `The restore of another backup into ${target.dir} was cut off at its end.` }];
+    expect(await result(target, check, "restore")).toMatchObject({ outcome: "blocked", obstacles: half });
+    expect(await run(target, ["restore", file, ...flags])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Run it again with that backup."),
+    });
+    await begun(backup.manifest.id);
+    expect(await result(target, check, "restore")).toMatchObject({ outcome: "possible", goes_on_at: "placing" });
+    expect(await result(target, ["restore", file, ...flags], "restore")).toMatchObject({ goes_on_at: "placing" });
+    expect((await run(target, ["memory", "stats"])).stdout).toMatch(/^messages +454/);
   });
 
   it("takes its passphrase from a pipe, and none that is short or missing", async () => {
@@ -339,6 +361,11 @@ describe("a restore that is killed", () => {
       expect((await lstat(staging).catch(() => null))?.mode ?? 0o700, step).toSatisfy(
         (mode: number) => (mode & 0o077) === 0,
       );
+      if (names.length > 0) continue;
+      const checked = await result<RestoreResult>(target, ["restore", file, "--check", ...flags], "restore");
+      expect(checked, step).toMatchObject({ outcome: "possible", obstacles: [] });
+      if (step.startsWith("has restored")) expect(checked.goes_on_at).toBe("memory");
+      if (step.startsWith("is about")) expect(checked.goes_on_at).toBe("placing");
     }
     const isNamed = (await namesIn(around)).includes("restored");
     if (isNamed) expect(await namesIn(staging)).not.toContain("memory.backup");
@@ -481,5 +508,17 @@ describe.skipIf(lacks("root"))("a full disk", () => {
     expect(await result(another(small), ["restore", file, "--check", ...flags], "restore")).toMatchObject({
       obstacles: [{ message: expect.stringContaining("free, and") }],
     });
+    // Each disk for what goes there: now the home is what is large, and lies on the small one.
+    await rename(join(deployment.workspace, "large"), join(deployment.home, "spool", "large"));
+    await result(deployment, ["backup", file, "--force", ...flags], "backup");
+    const apart = { dir: join(around, "apart"), home: join(small, "home") };
+    const lacking = await result<RestoreResult>(apart, ["restore", file, "--check", ...flags], "restore");
+    expect(lacking.obstacles).toEqual([
+      { message: expect.stringContaining(`The disk of ${small} has `), hint: expect.stringContaining("SERVICE_HOME") },
+    ]);
+    await writeFile(join(deployment.workspace, "large"), Buffer.alloc(4 * 1024 ** 2, 1));
+    await rename(join(deployment.home, "spool", "large"), join(around, "large"));
+    await result(deployment, ["backup", file, "--force", ...flags], "backup");
+    expect(await result(apart, ["restore", file, "--check", ...flags], "restore")).toMatchObject({ obstacles: [] });
   });
 });

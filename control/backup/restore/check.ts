@@ -1,8 +1,8 @@
 /** `cairn restore --check`: reads all of a backup, and says what a restore would meet here. Changes nothing. */
 
-import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import process from "node:process";
 import { parse } from "dotenv";
 import { within } from "../../../infra/plan/workspaces.ts";
@@ -11,10 +11,12 @@ import { type Obstacle, ofRunningNode, ofSchema, ofStore } from "../../memory/ob
 import { bytes as inWords, soFar } from "../../output/words.ts";
 import type { Deployment } from "../../service/deployment.ts";
 import { aboutBackup } from "../backup.ts";
-import { DIRECTORY, type Manifest, type Part } from "../manifest.ts";
+import { DIRECTORY, type Manifest } from "../manifest.ts";
 import { openBackup, type Take, verifyOnly } from "../read.ts";
-import { formerPaths, ofPlaces, parentOf, placesOf } from "./places.ts";
-import type { RestoreOptions, RestoreResult } from "./restore.ts";
+import { formerPaths, ofPlaces, placesOf, targetsOf } from "./places.ts";
+import { halfPlaced, type RestoreOptions, type RestoreResult } from "./restore.ts";
+import { neededRoom, ofRoom } from "./room.ts";
+import { inspectStaging } from "./staging.ts";
 
 /** Bytes of cairn.yaml and of .env. */
 const LARGEST = 1024 ** 2;
@@ -34,14 +36,22 @@ export async function checkRestore(
     const { parts, left_out } = await opened.read(keeping(texts));
     const isStack = manifest.deployment.nodes !== null;
     onStep("Looking at this machine");
-    const configuration = await ofConfiguration(texts, { deployment, manifest, signal });
+    const left = await inspectStaging(places);
+    const { pending } = left;
+    const goesOnAt = pending?.backup === manifest.id ? pending.step : null;
+    const mayBeFull = goesOnAt === "memory";
+    const configuration = await ofConfiguration(texts, { deployment, manifest, mayBeFull, signal });
+    const isHalf = goesOnAt === null && pending?.step === "placing" && left.unnamed.includes(places.directory);
+    // What is filled already is only given its names.
+    const isFilled = goesOnAt === "placing";
     const found = [
       ofSchema(manifest, schema),
       await ofRunningNode(deployment.home),
-      ...(await ofPlaces(places)),
-      await ofRoom(places.directory, parts),
+      left.obstacle,
+      ...(isHalf ? [halfPlaced(places)] : await ofPlaces(places, isFilled ? left.unnamed : targetsOf(places))),
+      ...(isFilled ? [] : await ofRoom(neededRoom(places, parts, isStack ? undefined : configuration.store), places)),
       // Of a stack only the directory is restored, wherever its memory is.
-      ...(isStack ? [] : configuration.obstacles),
+      ...(isStack || isFilled ? [] : configuration.obstacles),
     ];
     const obstacles = found.filter((one) => one !== null);
     return {
@@ -56,6 +66,7 @@ export async function checkRestore(
       tokens: [],
       archives: [],
       former_paths: configuration.formerPaths,
+      goes_on_at: goesOnAt,
       obstacles,
     };
   } finally {
@@ -74,29 +85,27 @@ function keeping(texts: Map<string, string>): Take {
   };
 }
 
-async function ofRoom(directory: string, parts: readonly Part[]): Promise<Obstacle | null> {
-  const place = await parentOf(directory);
-  const { bavail, bsize } = await statfs(place);
-  const needed = parts.reduce((sum, { bytes }) => sum + bytes, 0);
-  if (bavail * bsize >= needed) return null;
-  return {
-    message: `The disk of ${place} has ${inWords(bavail * bsize)} free, and ${inWords(needed)} are to be unpacked.`,
-    hint: "Make room there, or name a directory elsewhere with --dir.",
-  };
-}
-
 interface ConfigurationInput {
   readonly deployment: Deployment;
   readonly manifest: Manifest;
+  /** A killed restore of this backup has put its memory there. */
+  readonly mayBeFull: boolean;
   readonly signal: AbortSignal;
+}
+
+interface FoundConfiguration {
+  readonly obstacles: readonly (Obstacle | null)[];
+  readonly formerPaths: readonly string[];
+  /** Where an embedded store goes; null: into a database. */
+  readonly store: string | null;
 }
 
 /** Of the backup's own configuration, with its secrets: a file of it is written only without them, and for a moment. */
 async function ofConfiguration(
   texts: ReadonlyMap<string, string>,
-  { deployment, manifest, signal }: ConfigurationInput,
-): Promise<{ readonly obstacles: readonly (Obstacle | null)[]; readonly formerPaths: readonly string[] }> {
-  const { home } = deployment;
+  { deployment, manifest, mayBeFull, signal }: ConfigurationInput,
+): Promise<FoundConfiguration> {
+  const { dir, home } = deployment;
   const folder = await mkdtemp(join(tmpdir(), "cairn-restore-"));
   try {
     const file = join(folder, CONFIG_FILE);
@@ -109,15 +118,17 @@ async function ofConfiguration(
       const isOwn = backend === "embedded" && within(home, embedded.path) !== null;
       const isStack = manifest.deployment.nodes !== null;
       return {
-        obstacles: isOwn || isStack ? [] : [await ofStore(loaded.config, file, signal)],
+        obstacles: isOwn || isStack ? [] : [await ofStore(loaded.config, file, signal, mayBeFull)],
         formerPaths: formerPaths(loaded.config, manifest, placesOf(deployment)),
+        // A path that begins at cairn.yaml leads into the directory, once that is there.
+        store: backend === "postgres" ? null : resolve(dir, within(folder, embedded.path) ?? embedded.path),
       };
     }
     const [first] = errors;
     const why = first === undefined ? (error?.message ?? "it cannot be read") : `${first.path}: ${first.message}`;
     const message = `The backup's configuration is not valid on this machine: ${why}.`;
     const hint = "Set what it refers to in the environment of the command.";
-    return { obstacles: [{ message, hint }], formerPaths: [] };
+    return { obstacles: [{ message, hint }], formerPaths: [], store: null };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

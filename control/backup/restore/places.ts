@@ -52,9 +52,10 @@ export function formerPaths(
 
 const MOST_NAMES = 3;
 
-export async function ofPlaces(places: RestorePaths): Promise<Obstacle[]> {
+/** `targets`: those that have no name yet. */
+export async function ofPlaces(places: RestorePaths, targets = targetsOf(places)): Promise<Obstacle[]> {
   const found: (Obstacle | null)[] = [];
-  for (const target of targetsOf(places)) found.push((await ofTarget(target)) ?? (await ofParent(target)));
+  for (const target of targets) found.push((await ofTarget(target)) ?? (await ofParent(target)));
   return found.filter((one) => one !== null);
 }
 

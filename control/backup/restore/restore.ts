@@ -32,6 +32,11 @@ export interface RestoreResult extends Omit<BackupResult, "outcome" | "bytes"> {
   readonly archives: readonly string[];
   /** Paths in cairn.yaml that lead to where the deployment was, and not into what is restored. */
   readonly former_paths: readonly string[];
+  /**
+   * Where a killed restore of this backup is gone on with: `memory`, what it has put into the store is compared; `placing`, all is
+   * filled. Null: from the beginning.
+   */
+  readonly goes_on_at: "memory" | "placing" | null;
   readonly obstacles: readonly Obstacle[];
 }
 
@@ -72,7 +77,8 @@ export async function restoreBackup(
       const { loaded } = await inspectWithoutSecrets({ dir: places.directory, home: places.home }, signal);
       const former_paths = loaded === null ? [] : formerPaths(loaded.config, manifest, places);
       const about = { file, ...aboutBackup(manifest), directory: places.directory, home: places.home };
-      const rest = { parts, left_out, counts, tokens, archives, former_paths };
+      const goes_on_at = pending?.backup === manifest.id ? pending.step : null;
+      const rest = { parts, left_out, counts, tokens, archives, former_paths, goes_on_at };
       return { outcome: "restored", ...about, ...rest, obstacles: [] };
     } finally {
       await staging.close();
@@ -97,7 +103,7 @@ async function fillAll(filling: Filling): Promise<Note> {
   const isHalf = staging.pending?.step === "placing" && (await exists(staging.directory));
   if (obstacle !== undefined || isHalf) {
     if (!isHalf) await staging.discard(false);
-    refuse(obstacle ?? halfPlaced(places));
+    refuse(isHalf ? halfPlaced(places) : (obstacle ?? null));
   }
   let keepsNote = false;
   try {
@@ -151,7 +157,8 @@ async function removeTraces(home: string): Promise<void> {
   for (const path of paths) await rm(join(home, path), { recursive: true, force: true });
 }
 
-function halfPlaced({ directory }: RestorePaths): Obstacle {
+/** Of another backup that was killed between its two renames: one half is here alone. */
+export function halfPlaced({ directory }: RestorePaths): Obstacle {
   return {
     message: `The restore of another backup into ${directory} was cut off at its end.`,
     hint: "Run it again with that backup.",

@@ -13,7 +13,7 @@ import { RuntimeError } from "../../../runtime/contracts/errors.ts";
 import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import { exists, syncDirectory, writeDurably } from "../../../runtime/files/durable.ts";
 import { summary } from "../manifest.ts";
-import { type RestorePaths, stagingOf } from "./places.ts";
+import { type RestorePaths, stagingOf, targetsOf } from "./places.ts";
 
 const note = z.object({
   /** Id of the backup. */
@@ -51,6 +51,44 @@ export interface Staging {
 }
 
 const NOTE = "started";
+const LOCK = "lock";
+const FILLED = "filled";
+
+export interface LeftByRestore {
+  readonly pending: Note | null;
+  /** What was filled and has no name yet. */
+  readonly unnamed: readonly string[];
+  /** Why no restore can begin: another one works, or another user has made the directory. */
+  readonly obstacle: { readonly message: string; readonly hint: string } | null;
+}
+
+/** What an earlier restore has left, as `openStaging` would find it. Changes nothing. */
+export async function inspectStaging(places: RestorePaths): Promise<LeftByRestore> {
+  const targets = targetsOf(places);
+  const root = stagingOf(places.directory);
+  const unnamed: string[] = [];
+  for (const target of targets) {
+    const obstacle = await ofStaging(stagingOf(target));
+    if (obstacle !== null) return { pending: null, unnamed, obstacle };
+    if (await exists(join(stagingOf(target), FILLED))) unnamed.push(target);
+  }
+  if (await isLocked(join(root, LOCK))) return { pending: null, unnamed, obstacle: inUse(places.directory) };
+  return { pending: await readNote(join(root, NOTE)), unnamed, obstacle: null };
+}
+
+async function isLocked(path: string): Promise<boolean> {
+  const lock = await open(path, "r+").catch(() => null);
+  if (lock === null) return false;
+  try {
+    return !tryLock(lock.fd);
+  } finally {
+    await lock.close();
+  }
+}
+
+function inUse(directory: string) {
+  return { message: `Another command restores into ${directory}.`, hint: "Wait for its end." };
+}
 
 /** RUNTIME_CONFLICT while another restore fills the same directory, and where another user has made it. */
 export async function openStaging(places: RestorePaths): Promise<Staging> {
@@ -60,16 +98,15 @@ export async function openStaging(places: RestorePaths): Promise<Staging> {
   makePrivateDirectory(dirname(root));
   if (homeRoot !== null) makePrivateDirectory(dirname(homeRoot));
   await makeOwn(root);
-  const lock = await open(join(root, "lock"), "a+", 0o600);
+  const lock = await open(join(root, LOCK), "a+", 0o600);
   if (!tryLock(lock.fd)) {
     await lock.close();
-    throw new RuntimeError("RUNTIME_CONFLICT", `Another command restores into ${places.directory}.`, {
-      hint: "Wait for its end.",
-    });
+    const { message, hint } = inUse(places.directory);
+    throw new RuntimeError("RUNTIME_CONFLICT", message, { hint });
   }
   if (homeRoot !== null) await makeOwn(homeRoot);
-  const directory = join(root, "filled");
-  const home = homeRoot === null ? join(directory, places.homeBelow ?? "") : join(homeRoot, "filled");
+  const directory = join(root, FILLED);
+  const home = homeRoot === null ? join(directory, places.homeBelow ?? "") : join(homeRoot, FILLED);
   const archive = join(root, "memory.backup");
   const configuration = join(root, "restore.yaml");
   const clear = async (kept: readonly string[]): Promise<void> => {
@@ -87,7 +124,7 @@ export async function openStaging(places: RestorePaths): Promise<Staging> {
     configuration,
     pending: await readNote(join(root, NOTE)),
     async begin() {
-      await clear(["lock", NOTE]);
+      await clear([LOCK, NOTE]);
       if (homeRoot !== null) await makeOwn(homeRoot);
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await mkdir(home, { recursive: true, mode: 0o700 });
@@ -101,9 +138,9 @@ export async function openStaging(places: RestorePaths): Promise<Staging> {
       if (isApart) await giveName(home, places.home);
       await giveName(directory, places.directory);
     },
-    discard: (keepNote) => clear(["lock", ...(keepNote ? [NOTE] : [])]),
+    discard: (keepNote) => clear([LOCK, ...(keepNote ? [NOTE] : [])]),
     async close() {
-      if ((await readdir(root)).every((name) => name === "lock")) await rm(root, { recursive: true, force: true });
+      if ((await readdir(root)).every((name) => name === LOCK)) await rm(root, { recursive: true, force: true });
       await lock.close();
     },
   };
@@ -114,12 +151,19 @@ const WRITABLE_BY_OTHERS = 0o022;
 /** In a directory where others may write, such as /tmp, one of them could have it ready, and put their files into the deployment. */
 async function makeOwn(path: string): Promise<void> {
   if ((await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined) return;
-  const stats = await lstat(path);
+  const obstacle = await ofStaging(path);
+  if (obstacle === null) return;
+  const { message, hint } = obstacle;
+  throw new RuntimeError("RUNTIME_CONFLICT", message, { hint: `Nothing was changed. ${hint}` });
+}
+
+async function ofStaging(path: string) {
+  const stats = await lstat(path).catch(() => null);
+  if (stats === null) return null;
   const isOwn = stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & WRITABLE_BY_OTHERS) === 0;
-  if (isOwn) return;
-  throw new RuntimeError("RUNTIME_CONFLICT", `${path} is in the way: others can write to it.`, {
-    hint: "Nothing was changed. Remove it, or name another directory with --dir.",
-  });
+  if (isOwn) return null;
+  const hint = "Remove it, or name another directory with --dir.";
+  return { message: `${path} is in the way: others can write to it.`, hint };
 }
 
 /** Over an empty directory, never over anything else. */

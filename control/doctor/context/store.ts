@@ -59,8 +59,8 @@ async function readHolder(path: string): Promise<StoreSnapshot["holder"]> {
   }
 }
 
-/** Files come and go while a node works: what is gone counts nothing. */
-async function sizeOf(path: string): Promise<number> {
+/** Bytes of the files below a path. They come and go while a node works: what is gone counts nothing. */
+export async function sizeOf(path: string): Promise<number> {
   const entries = await readdir(path, { withFileTypes: true, recursive: true }).catch(() => []);
   const sizes = entries
     .filter((entry) => entry.isFile())

@@ -37,6 +37,13 @@ export const BACKUP_SCHEMAS = {
     former_paths: z
       .array(z.string())
       .describe("Paths in cairn.yaml that lead to where the deployment was, and not into what is restored"),
+    goes_on_at: z
+      .enum(["memory", "placing"])
+      .nullable()
+      .describe(
+        "Where a killed restore of this backup is gone on with: its memory is compared with the store, or all is filled; null: " +
+          "from the beginning",
+      ),
     obstacles,
   }),
 } as const;
