@@ -141,7 +141,7 @@ export async function saveNodeFiles(
     if (result.exitCode === 0) return;
     if (result.exitCode === CHANGED_MEANWHILE && SAID_BY_TAR.test(result.stderr)) return;
     throw new InfraError("INFRA_FAILED", `The files of ${node} cannot be read: ${lastLine(result.stderr)}.`, {
-      hint: `\`cairn exec --node ${node} -- tar --version\` shows whether the node can be entered. No backup was written.`,
+      hint: "No backup was written. `cairn infra up` brings back a node that does not run; `cairn memory backup` takes the memory alone.",
     });
   } finally {
     clearTimeout(timer);

@@ -1,5 +1,7 @@
 /** A backup and a restore in words. Pure. */
 
+import { basename } from "node:path";
+import { shellWord } from "../../runtime/contracts/shell-quote.ts";
 import type { Obstacle } from "../memory/obstacles.ts";
 import { columns, type Mark } from "../output/terminal.ts";
 import { visible } from "../output/visible.ts";
@@ -54,9 +56,19 @@ function renderRestored(result: RestoreResult, mark: Mark): string {
 
 function renderArchives(archives: readonly string[]): string[] {
   return [
-    "Of the nodes, for a stack that has lost its data (`cairn infra up`, then `cairn memory restore` and `cairn exec`):",
-    ...archives.map((path) => `  ${visible(path)}`),
+    "What its nodes had is kept beside it. Where the stack has lost its data, these bring all of it back:",
+    ...["`cairn infra up`", ...archives.map(commandOf)].map((command) => `  ${command}`),
   ];
+}
+
+/** A node reads its key and its logins when it starts: it is ended after that, and its target starts it again. */
+function commandOf(path: string): string {
+  const file = shellWord(visible(path));
+  const [, node = "", what = MEMORY] = /^(.+)-(memory\.backup|files\.tar\.gz)$/.exec(basename(path)) ?? [];
+  const at = node === "" ? "" : ` --node ${node}`;
+  return what === MEMORY
+    ? `\`cairn memory restore ${file} --with-tokens${at}\``
+    : `\`cairn exec${at} -- sh -c 'tar -C / -xpz && kill 1' < ${file}\``;
 }
 
 function renderCheck(result: RestoreResult, mark: Mark): string {

@@ -37,8 +37,10 @@ export function typedCommands(text: string, { program, dir }: Invocation): strin
   return text.replace(/^.*$/gm, (line) => {
     const [said = "", ...comment] = line.split(/(?=# )/);
     const typed = said.replace(/`cairn\s([^`]+)`/g, (_all, words: string) => {
-      const where = dir === undefined || /(^|\s)--(dir|help)\b/.test(words) ? "" : ` --dir ${shellWord(dir)}`;
-      return `\`${program} ${words}${where}\``;
+      // What comes after `--` is of another program.
+      const [own = "", ...others] = words.split(/(?= -- )/);
+      const where = dir === undefined || /(^|\s)--(dir|help)\b/.test(own) ? "" : ` --dir ${shellWord(dir)}`;
+      return `\`${program} ${own}${where}${others.join("")}\``;
     });
     return typed + comment.join("");
   });

@@ -40,6 +40,8 @@ export const PROVED: Readonly<Record<string, string>> = {
     "`update` of a source tree is whole, refused with nothing changed, or taken back.",
   "test/control/wizard/host-key.ssh.test.ts": "The setup shows the key that an SSH server really has.",
   "test/control/wizard/terminal.nightly.test.ts": "The setup works on a terminal, with every key that is typed.",
+  "test/e2e/backup-docker.nightly.test.ts":
+    "A stack on Docker that is lost with its data comes back from `backup`, also after kills and with a node or the database down.",
   "test/e2e/crash.nightly.test.ts":
     "A node killed at every step of a turn answers once after its restart, on both databases.",
   "test/e2e/deployment.docker.test.ts":

@@ -23,6 +23,9 @@ describe("a printed command", () => {
     expect(here({ argv: ["start", "--dir", "d1"] }, "See `cairn start --help`, `cairn`, `cairn stop --dir x`.")).toBe(
       "See `cairn start --help`, `cairn`, `cairn stop --dir x`.",
     );
+    expect(here({ argv: ["--dir", "/a"] }, "`cairn exec --node b -- tar -x < f`")).toBe(
+      "`cairn exec --node b --dir /a -- tar -x < f`",
+    );
   });
 
   test("goes through npm in a source tree, also from elsewhere", () => {
