@@ -52,12 +52,12 @@ export async function bringAll(input: BringInput): Promise<Brought> {
   };
   if (stack === null || stack.sharesMemory) await add(MEMORY, null, {});
   else for (const node of stack.nodes) await add(`${NODES}/${node}/${MEMORY}`, node, { node });
-  for (const node of stack?.nodes ?? []) {
+  for (const { name } of stack?.members ?? []) {
     if (stack === null) continue;
-    const entry = `${NODES}/${node}/${NODE_FILES}`;
+    const entry = `${NODES}/${name}/${NODE_FILES}`;
     const path = await placeOf(input, entry);
-    input.onStep(`Reading the files of ${node}`);
-    await saveNodeFiles(stack, node, path, signal);
+    input.onStep(`Reading the files of ${name}`);
+    await saveNodeFiles(stack, name, path, signal);
     staged.push({ entry, path, bytes: (await stat(path)).size });
   }
   return { memories, staged, schemaVersion };
@@ -98,7 +98,7 @@ const SAID_BY_TAR = /^tar: /m;
 /** Milliseconds without a byte: Docker's own SSH connection and kubectl wait for a host that fell silent without an end. */
 const QUIET_MS = 5 * 60_000;
 
-/** Home and workspaces as the node has them, by a command in its container. INFRA_HOST_UNREACHABLE where that falls silent. */
+/** Home and workspaces as the node, or one of its pods, has them, by a command in its container. INFRA_HOST_UNREACHABLE where that falls silent. */
 export async function saveNodeFiles(
   stack: { readonly driver: Pick<DeployedStack["driver"], "enter"> },
   node: string,

@@ -40,7 +40,7 @@ export interface NodeConnection {
   close(): Promise<void>;
 }
 
-/** A part of the stack that a person looks into. */
+/** A part of the stack that a person looks into. `name`: of a node, or of one of its pods. */
 export type StackPart = { readonly kind: "node"; readonly name: string } | { readonly kind: "postgres" };
 
 /** A moment before now, by the clock of what wrote the log: the operator's own may be an hour off. */
@@ -171,7 +171,7 @@ export interface TargetDriver {
   outdated?(signal: AbortSignal): Promise<readonly string[]>;
   /** Data under the plan's names, also what another stack made. */
   existingData(signal: AbortSignal): Promise<readonly ExistingData[]>;
-  /** What upgrades of PostgreSQL have left. A place that does not answer has none. Absent where nothing is ever left. */
+  /** What upgrades of PostgreSQL have left. A place that does not answer has none. Absent where the plan has no PostgreSQL. */
   formerData?(signal: AbortSignal): Promise<readonly FormerData[]>;
   observe(signal: AbortSignal): Promise<readonly ObservedNode[]>;
   /** Every part of the stack, and what differs from these resources of the state. A place that does not answer is `unknown`. */
@@ -207,7 +207,10 @@ export interface TargetDriver {
   copyData(from: ExistingData, to: string, node: string, signal: AbortSignal): Promise<void>;
   /** Absent where the plan has no PostgreSQL. */
   readonly database?: DatabaseServers;
-  connect(node: string, signal: AbortSignal): Promise<NodeConnection>;
+  /** Names of the equal pods that a node consists of, each with files of its own; absent, or empty, where it is one. */
+  pods?(node: string): readonly string[];
+  /** `name`: of a node, or of one of its pods. */
+  connect(name: string, signal: AbortSignal): Promise<NodeConnection>;
   /** How to read a part's log, or to run a command in it. INFRA_PLAN_INVALID for a part that the plan has not. */
   enter(part: StackPart, action: PartAction, signal: AbortSignal): Promise<PartCommand>;
 }

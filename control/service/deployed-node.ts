@@ -6,6 +6,7 @@ import { visible } from "../output/visible.ts";
 import {
   type DeployedStack,
   deployedRecord,
+  nodeOf,
   openStack,
   requireNode,
   type StackConnection,
@@ -82,8 +83,9 @@ interface Failed {
   readonly error: CairnError;
 }
 
-function inOrder({ plan, nodes, ...stack }: DeployedStack, { node, agent }: NodeChoice): readonly string[] {
-  if (node !== undefined) return [requireNode({ ...stack, nodes }, node)];
+function inOrder(stack: DeployedStack, { node, agent }: NodeChoice): readonly string[] {
+  if (node !== undefined) return [requireNode(stack, node)];
+  const { plan, nodes } = stack;
   const hosts = (name: string): boolean =>
     agent !== undefined && plan.nodes.some((one) => one.name === name && one.agents.includes(agent));
   return [...nodes.filter(hosts), ...nodes.filter((name) => !hosts(name))];
@@ -111,13 +113,13 @@ async function probe(
   }
 }
 
-function describe({ record, nodes }: DeployedStack, node: string, connection: StackConnection): DeployedNode {
+function describe({ record, nodes, members }: DeployedStack, node: string, connection: StackConnection): DeployedNode {
   return {
     ...connection,
     stack: record.stack,
     target: record.target,
     node,
-    place: record.nodes.find(({ name }) => name === node)?.place ?? "unknown",
+    place: record.nodes.find(({ name }) => name === nodeOf(members, node))?.place ?? "unknown",
     deployedAt: record.deployed_at,
     nodes,
   };

@@ -33,10 +33,18 @@ export interface DeployedStack {
   readonly driver: TargetDriver;
   /** Names of the nodes that are deployed and still in the configuration, in its order; at least one. */
   readonly nodes: readonly string[];
+  /** What has files of its own: the nodes, and in the place of one that is several equal pods these. */
+  readonly members: readonly Member[];
   /** Whether all nodes work on one database: each knows then what the others know. */
   readonly sharesMemory: boolean;
-  /** Errors of the driver. */
-  open(node: string, signal: AbortSignal): Promise<StackConnection>;
+  /** `name`: of a node or a member. Errors of the driver. */
+  open(name: string, signal: AbortSignal): Promise<StackConnection>;
+}
+
+export interface Member {
+  readonly name: string;
+  /** Which it is, or is a pod of. */
+  readonly node: string;
 }
 
 /** What `infra up` deployed from this directory last; null where that is nothing, also after `destroy`. */
@@ -69,28 +77,43 @@ export async function openStack(
     });
   }
   const driver = await createDriver(plan, secrets);
+  const members = nodes.flatMap((node): Member[] => {
+    const pods = driver.pods?.(node) ?? [];
+    return (pods.length === 0 ? [node] : pods).map((name) => ({ name, node }));
+  });
   const sharesMemory = plan.postgres !== null || (await hasServer(deployment));
   return {
     plan,
     record,
     driver,
     nodes,
+    members,
     sharesMemory,
-    async open(node, during) {
+    async open(name, during) {
       // Before the connection, which would stay open if the token could not be read.
       const token = given.token ?? (await readToken({ dir }));
-      const { url, close } = await driver.connect(node, during);
-      const certificate = record.nodes.find(({ name }) => name === node)?.certificate_sha256 ?? null;
+      const { url, close } = await driver.connect(name, during);
+      const node = nodeOf(members, name);
+      const certificate = record.nodes.find((one) => one.name === node)?.certificate_sha256 ?? null;
       const unreachableHint = unreachable(nodes, sharesMemory);
       return { url, client: clientOf({ url, certificate }, { token, timeoutMs, unreachableHint }), close };
     },
   };
 }
 
-/** UsageError, naming those that there are, for another name. */
-export function requireNode({ record, nodes }: Pick<DeployedStack, "record" | "nodes">, name: string): string {
-  if (nodes.includes(name)) return name;
-  throw new UsageError(`The stack ${record.stack} has no node ${name}.`, `It has ${nodes.join(", ")}.`);
+/** UsageError, naming those that there are, for what is the name of no node and of no member. */
+export function requireNode(
+  { record, nodes, members }: Pick<DeployedStack, "record" | "nodes" | "members">,
+  name: string,
+): string {
+  const names = new Set([...nodes, ...members.map((member) => member.name)]);
+  if (names.has(name)) return name;
+  throw new UsageError(`The stack ${record.stack} has no node ${name}.`, `It has ${[...names].join(", ")}.`);
+}
+
+/** The node of a member, or with this name. */
+export function nodeOf(members: readonly Member[], name: string): string {
+  return members.find((member) => member.name === name)?.node ?? name;
 }
 
 /** Advice where a node of a stack does not answer. */

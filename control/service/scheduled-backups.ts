@@ -1,14 +1,15 @@
-/** Scheduled backups on the disks of nodes: the one that runs here, or all of the deployed stack. */
+/** Scheduled backups on the disks of nodes: the one that runs here, or all of the deployed stack, each pod of a group among them. */
 
 import type { BackupEntry, BackupStatus, Client } from "../../runtime/client/index.ts";
 import { CairnError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { ageMs, nextWords } from "../memory/backup-words.ts";
 import { UsageError } from "../output/failure.ts";
 import { withNode } from "./connect.ts";
-import { type DeployedStack, openStack, requireNode } from "./deployed-stack.ts";
+import { type DeployedStack, nodeOf, openStack, requireNode } from "./deployed-stack.ts";
 import type { Deployment } from "./deployment.ts";
 
 export interface ListedBackup extends BackupEntry {
+  /** Of a group of equal pods the name of the pod: `--node` takes it. */
   readonly node: string;
   /** Seconds, by the clock of its node. */
   readonly age_s: number;
@@ -17,7 +18,7 @@ export interface ListedBackup extends BackupEntry {
 export interface ListedBackups {
   /** Newest first. */
   readonly backups: readonly ListedBackup[];
-  /** Nodes that were not asked or did not answer, and why: they may have more. */
+  /** Nodes and pods that did not answer, and why, and those whose disk no node has any more: they may have more. */
   readonly unanswered: readonly { readonly node: string; readonly message: string }[];
   /** When the next one comes, in words: for each memory one, with the first of its nodes that answered. */
   readonly next: readonly { readonly node: string; readonly message: string }[];
@@ -47,7 +48,9 @@ export async function listScheduled(
     const { name, backups } = found;
     return { backups, unanswered: [], next: shortLived ? [{ node: name, message: NOT_RUNNING }] : nextOf([found]) };
   }
-  const names = node === undefined ? stack.nodes : [requireNode(stack, node)];
+  const wanted = node === undefined ? null : requireNode(stack, node);
+  const asked = stack.members.filter(({ name, node: of }) => wanted === null || wanted === name || wanted === of);
+  const names = asked.map(({ name }) => name);
   const answers = await Promise.all(names.map((name) => listOf(stack, name, signal, verify)));
   const failed = answers.filter((answer) => answer instanceof Unanswered);
   const [first] = failed;
@@ -59,24 +62,22 @@ export async function listScheduled(
       .toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at)),
     unanswered: [
       ...failed.map(({ name, error }) => ({ node: name, message: error.message })),
-      ...notAsked(stack.nodes, lists),
+      ...(wanted === null ? elsewhere(lists, new Set(failed.map(({ name }) => nodeOf(stack.members, name)))) : []),
     ],
     next: nextOf(stack.sharesMemory ? lists.slice(0, 1) : lists),
   };
 }
 
-/** Of a group of equal pods, which share a name, one alone is asked: the newest tells of another one that has backups. */
-function notAsked(nodes: readonly string[], lists: readonly NodeList[]): ListedBackups["unanswered"] {
+/** The newest that they tell of, and none of them has: of a node or a pod that was removed since. `failed`: nodes that may have it. */
+function elsewhere(lists: readonly NodeList[], failed: ReadonlySet<string>): ListedBackups["unanswered"] {
   const listed = new Set(lists.flatMap(({ backups }) => backups.map(({ name }) => name)));
-  // Other nodes of the stack were left out on purpose, or are among those that failed.
-  const leftOut = new Set(nodes.filter((node) => lists.every(({ name }) => name !== node)));
   const found = new Map<string, string>();
   for (const newest of lists.map(({ status }) => status?.last)) {
-    if (newest && !listed.has(newest.name) && !leftOut.has(newest.node)) found.set(newest.node, newest.name);
+    if (newest && !listed.has(newest.name) && !failed.has(newest.node)) found.set(newest.node, newest.name);
   }
   return [...found].map(([node, name]) => ({
     node,
-    message: `the newest, ${name}, is on a disk that was not asked: of several pods one alone is`,
+    message: `the newest, ${name}, is on a disk that no node of the stack has any more`,
   }));
 }
 
@@ -86,8 +87,9 @@ export async function nodeWithBackup(
   signal: AbortSignal,
   wanted: { readonly name: string; readonly node: string | undefined },
 ): Promise<string | undefined> {
-  if (wanted.node !== undefined || (await openStack(deployment, signal)) === null) return wanted.node;
-  const { backups, unanswered } = await listScheduled(deployment, signal, { verify: false });
+  const stack = await openStack(deployment, signal);
+  if (stack === null || stack.members.some(({ name }) => name === wanted.node)) return wanted.node;
+  const { backups, unanswered } = await listScheduled(deployment, signal, { node: wanted.node, verify: false });
   const [found, ...others] = backups.filter(({ name }) => name === wanted.name).map(({ node }) => node);
   if (found !== undefined && others.length === 0) return found;
   if (found !== undefined) {

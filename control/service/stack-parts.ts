@@ -42,10 +42,12 @@ export async function choosePart(
   }
   const part = partOf(stack, choice);
   const others =
-    part.kind === "node" && choice.node === undefined ? stack.nodes.filter((name) => name !== part.name) : [];
+    part.kind === "node" && choice.node === undefined
+      ? stack.members.flatMap(({ name }) => (name === part.name ? [] : [name]))
+      : [];
   return {
     part,
-    name: requirePart(stack.plan, part),
+    name: part.kind === "node" ? `Node ${part.name}` : requirePart(stack.plan, part),
     others,
     open: (action, during) => stack.driver.enter(part, action, during),
   };

@@ -8,6 +8,7 @@ import type { Holder, StackRecord, StatusResult } from "../schemas.ts";
 import { listCopies } from "../state/copies.ts";
 import { type Identity, inspectLock, type LockState, publicHolder } from "../state/operator-lock.ts";
 import { shownBackend } from "./backend.ts";
+import { readUpgrade } from "./postgres/upgrade-journal.ts";
 import { readRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 import { openSession } from "./session.ts";
@@ -28,7 +29,8 @@ export async function status(run: OperationInput): Promise<StatusResult> {
   const deployed = recorded.some((one) => !one.protected);
   const [{ nodes, parts, drift }, former = []] = await Promise.all([
     recorded.length === 0 ? { nodes: [], parts: [], drift: [] } : driver.inspect(recorded, run.signal),
-    recorded.length === 0 ? [] : driver.formerData?.(run.signal),
+    // While an upgrade is under way they may be the data that it switches to.
+    recorded.length === 0 || (await readUpgrade(files)) !== null ? [] : driver.formerData?.(run.signal),
   ]);
   const shown = deployed ? parts : parts.filter(({ kind, state: now }) => kind === "volume" && now !== "missing");
   const reasons = new Map(drift.map(({ name, message }) => [name, message]));

@@ -105,7 +105,7 @@ export const MEMORY_SCHEMAS = {
       .array(
         z.strictObject({
           name: z.string(),
-          node: z.string().describe("Which has it"),
+          node: z.string().describe("Which has it: of a group of equal pods the pod"),
           created_at: time,
           age_s: count.describe("By the clock of its node, which may differ from this machine's"),
           bytes: count,
@@ -113,7 +113,9 @@ export const MEMORY_SCHEMAS = {
         }),
       )
       .describe("Newest first"),
-    unanswered: z.array(z.strictObject({ node: z.string(), message: z.string() })).describe("Nodes that may have more"),
+    unanswered: z
+      .array(z.strictObject({ node: z.string(), message: z.string() }))
+      .describe("Nodes and pods that may have more"),
     next: z
       .array(z.strictObject({ node: z.string(), message: z.string() }))
       .describe(

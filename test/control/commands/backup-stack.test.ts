@@ -1,40 +1,16 @@
 /** `backup` and `restore` of a deployed stack: its nodes are played by servers, and the way into their containers by a command line. */
 
 import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
-import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { stagingOf } from "../../../control/backup/restore/places.ts";
-import { ArchiveLines, FORMAT } from "../../../runtime/files/memory-archive.ts";
 import { type Cli, createCli } from "../../support/cli.ts";
 import { deployedDirectory } from "../../support/deployed-directory.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 import { createFakeTools, type FakeTools } from "../../support/fake-tools.ts";
+import { archive, playNode } from "../../support/played-memory.ts";
 import { wrongWith } from "../../support/result-schema.ts";
-
-/** The archive of a memory with one row. */
-function archive(row: string): Buffer {
-  const lines = new ArchiveLines();
-  const header = { format: FORMAT, version: "0.1.0", schema_version: 1, created_at: "2030-01-31T00:00:00.000Z" };
-  const all = [lines.header(header), lines.start("messages", ["id"]), lines.line(`{"id":"${row}"}`), lines.end()];
-  return gzipSync(`${[...all, lines.manifest()].join("\n")}\n`);
-}
-
-/** A node that is ready and gives its memory. Its port. */
-async function playNode(memory: Buffer): Promise<number> {
-  const server = createServer((request, response) => {
-    const isBackup = request.url === "/api/admin/memory/backup";
-    response.writeHead(200, { "content-type": isBackup ? "application/gzip" : "application/json" });
-    response.end(isBackup ? memory : JSON.stringify({ ok: true, result: {}, status: "ready" }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
-  return port;
-}
 
 interface Stack {
   readonly cli: Cli;

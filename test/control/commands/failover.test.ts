@@ -62,7 +62,7 @@ it("a scheduled backup comes from the node that has it, and the list says which 
   expect(stderr).toMatch(/it may be on nova-1, n1, which cannot be asked/);
 });
 
-it("of several pods the one that is asked may lack the newest scheduled backup, which --verify does not pass over", async () => {
+it("the newest scheduled backup may be on a disk that no node has any more, which --verify does not pass over", async () => {
   const cli = await createCli();
   await deployedDirectory(cli.home, { ports: { n1: await nodePort(), n2: await nodePort() } });
   const { code, stdout } = await cli.run(["memory", "backups"]);

@@ -17,6 +17,7 @@ async function given(target: string): Promise<number | undefined> {
     record: { stack: "lab", target, deployed_at: "2026-01-31T12:00:00.000Z", nodes: [] },
     plan: { nodes: [] },
     nodes: ["one", "two"],
+    members: [],
     sharesMemory: true,
     open: async () => ({ client, close: async () => undefined }),
   } as unknown as DeployedStack; // What the choice of a node reads.

@@ -5,10 +5,12 @@ import {
   INSTANCE_LABEL,
   NODE_CONTAINER,
   NODE_LABEL,
+  ordinals,
   POSTGRES_CONTAINER,
   POSTGRES_NODE,
+  podName,
 } from "../../../../infra/components/kubernetes/names.ts";
-import { CONTAINER, type KubernetesPlan } from "../../../../infra/plan/types.ts";
+import { CONTAINER, type KubernetesNodePlan, type KubernetesPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { urlOf } from "../../../../runtime/contracts/urls.ts";
 import type { NodeConnection, PartAction, PartCommand, StackPart } from "../../driver.ts";
@@ -20,18 +22,30 @@ import { podHealth } from "./cluster/pod-health.ts";
 const READY_MS = 30_000;
 const FORWARDING = /^Forwarding from 127\.0\.0\.1:(\d{1,5}) -> \d+/;
 
-/** To a pod that is ready, else to one that runs. `node` is a group. */
+/** Of a node that is several. */
+export function podsOf({ stack, nodes }: KubernetesPlan, node: string): readonly string[] {
+  const replicas = nodes.find(({ name }) => name === node)?.replicas ?? 1;
+  return replicas === 1 ? [] : ordinals(replicas).map((ordinal) => podName(stack, node, ordinal));
+}
+
+/** The node with this name, or with a pod of this name: then of that pod alone. */
+function memberOf(plan: KubernetesPlan, name: string): { node: KubernetesNodePlan; pod: string | null } | undefined {
+  const node = plan.nodes.find((one) => one.name === name || podsOf(plan, one.name).includes(name));
+  return node && { node, pod: node.name === name ? null : name };
+}
+
+/** To the pod of this name, or to a pod of the node: one that is ready, else one that runs. */
 export async function connect(
   kubectl: Kubectl,
   plan: KubernetesPlan,
-  node: string,
+  name: string,
   signal: AbortSignal,
 ): Promise<NodeConnection> {
-  const planned = plan.nodes.find(({ name }) => name === node);
-  if (planned === undefined) throw new InfraError("INFRA_PLAN_INVALID", `There is no node ${node} in the stack.`);
-  const best = await bestPod(kubectl, plan, node, signal);
-  if (!best?.running) throw noPod(`the node ${node}`);
-  return forwardPort(kubectl, best.name, CONTAINER.port, planned.tls, plan.context, signal);
+  const member = memberOf(plan, name);
+  if (member === undefined) throw new InfraError("INFRA_PLAN_INVALID", `There is no node ${name} in the stack.`);
+  const best = await bestPod(kubectl, plan, member.node.name, signal, member.pod);
+  if (!best?.running) throw noPod(`the node ${name}`);
+  return forwardPort(kubectl, best.name, CONTAINER.port, member.node.tls, plan.context, signal);
 }
 
 /** By kubectl; the machine's kubelet has the rest. INFRA_HOST_UNREACHABLE without a pod. */
@@ -42,10 +56,10 @@ export async function enter(
   action: PartAction,
   signal: AbortSignal,
 ): Promise<PartCommand> {
-  const what = requirePart(plan, part);
-  const [label, container] =
-    part.kind === "postgres" ? [POSTGRES_NODE, POSTGRES_CONTAINER] : [part.name, NODE_CONTAINER];
-  const pod = await bestPod(kubectl, plan, label, signal);
+  const member = part.kind === "node" ? memberOf(plan, part.name) : undefined;
+  const what = requirePart(plan, member === undefined ? part : { kind: "node", name: member.node.name });
+  const [label, container] = member ? [member.node.name, NODE_CONTAINER] : [POSTGRES_NODE, POSTGRES_CONTAINER];
+  const pod = await bestPod(kubectl, plan, label, signal, member?.pod);
   // A pod that ends again and again has a log all the same.
   if (pod === undefined || (action.kind === "exec" && !pod.running)) throw noPod(what);
   return { ...kubectl.command(kubectlWords(pod.name, container, action)), close: async () => undefined };
@@ -66,11 +80,19 @@ function kubectlWords(pod: string, container: string, action: PartAction): strin
   ];
 }
 
-/** One that is ready, else one that runs, else the first. */
-async function bestPod(kubectl: Kubectl, plan: KubernetesPlan, node: string, signal: AbortSignal) {
+/** `only`, or one that is ready, else one that runs, else the first. */
+async function bestPod(
+  kubectl: Kubectl,
+  plan: KubernetesPlan,
+  node: string,
+  signal: AbortSignal,
+  only: string | null = null,
+) {
   const selector = `--selector=${INSTANCE_LABEL}=${plan.stack},${NODE_LABEL}=${node}`;
   const pods = await listObjects(kubectl, ["pods", selector], podSchema, { signal });
-  const health = pods.map((pod) => ({ name: pod.metadata.name, ...podHealth(pod) }));
+  const health = pods
+    .map((pod) => ({ name: pod.metadata.name, ...podHealth(pod) }))
+    .filter(({ name }) => only === null || name === only);
   return health.find(({ ready }) => ready) ?? health.find(({ running }) => running) ?? health[0];
 }
 

@@ -3,12 +3,12 @@
 import type { KubernetesPlan, SecretValues } from "../../../../infra/plan/types.ts";
 import type { TargetDriver } from "../../driver.ts";
 import { archiveData, copyData } from "./cluster/copies.ts";
-import { deleteData, existingData } from "./cluster/data.ts";
+import { deleteData, existingData, formerData } from "./cluster/data.ts";
 import { databaseServers } from "./cluster/database-servers.ts";
 import { createKubectl } from "./cluster/kubectl.ts";
 import { ensureNamespace } from "./cluster/namespace.ts";
 import { removeWorkloads } from "./cluster/workloads.ts";
-import { connect, enter } from "./connect.ts";
+import { connect, enter, podsOf } from "./connect.ts";
 import { architectures, deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { inspect, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
@@ -41,6 +41,7 @@ export function createKubernetesDriver(
     hasImage,
     deliverImage,
     existingData: (signal) => existingData(kubectl, plan, signal),
+    ...(plan.postgres === null ? {} : { formerData: (signal) => formerData(kubectl, plan, signal) }),
     observe: (signal) => observe(kubectl, plan, signal),
     inspect: (recorded, signal) => inspect(kubectl, plan, recorded, signal),
     // Every object, in full.
@@ -51,7 +52,8 @@ export function createKubernetesDriver(
     archiveData: (data, file, _report, signal) => archiveData(kubectl, plan, data, file, signal),
     copyData: (from, to, node, signal) => copyData(kubectl, plan, { from, to, node }, signal),
     ...(plan.postgres === null ? {} : { database: databaseServers(kubectl, plan) }),
-    connect: (node, signal) => connect(kubectl, plan, node, signal),
+    pods: (node) => podsOf(plan, node),
+    connect: (name, signal) => connect(kubectl, plan, name, signal),
     enter: (part, action, signal) => enter(kubectl, plan, part, action, signal),
   };
 }

@@ -5,7 +5,7 @@ import type { ProxmoxPlan, SecretValues } from "../../../../infra/plan/types.ts"
 import type { TargetDriver } from "../../driver.ts";
 import { connect, enter } from "./connect.ts";
 import { archiveData, copyData } from "./host/copies.ts";
-import { deleteData, existingData } from "./host/data.ts";
+import { deleteData, existingData, formerData } from "./host/data.ts";
 import { databaseServers } from "./host/database-servers.ts";
 import { withHost } from "./host/host.ts";
 import { removeWorkloads } from "./host/workloads.ts";
@@ -29,6 +29,7 @@ export function createProxmoxDriver(
     hasImage: (image, place, signal) => hasImage(plan, image, place, signal),
     deliverImage: (image, place, report, signal) => deliverImage(plan, image, place, report, signal),
     existingData: (signal) => existingData(plan, signal),
+    ...(database === null ? {} : { formerData: (signal) => formerData(plan, signal) }),
     observe: (signal) => observe(plan, signal),
     inspect: (recorded, signal) => inspect(plan, recorded, signal),
     // Pulumi's provider has no way to read a command's outcome again.

@@ -11,6 +11,7 @@ import { destroy } from "../../../../control/deploy/operations/destroy.ts";
 import { upgradePostgres } from "../../../../control/deploy/operations/postgres/upgrade.ts";
 import type { UpgradeEntry } from "../../../../control/deploy/operations/postgres/upgrade-journal.ts";
 import { recover } from "../../../../control/deploy/operations/recover.ts";
+import { status } from "../../../../control/deploy/operations/status.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { infraRun, writeProject } from "../../../support/infra-project.ts";
 
@@ -117,6 +118,23 @@ describe("an upgrade of PostgreSQL that was cut off", () => {
       message: expect.stringContaining("stopped on its way: It is gone."),
       details: { ...REFUSED.details, lastWords: details.lastWords, log: details.log },
     });
+  });
+
+  it.each([
+    ["copying", []],
+    [null, ["lab-postgres-data"]],
+  ] as const)("keeps `status` from calling data former, which it may switch to: %s", async (state, former) => {
+    if (state !== null) cutOff(state);
+    const found = { name: "lab-postgres-data", place: "local", stack: "lab", removal: "rm" };
+    const inspect = async () => ({ nodes: [], parts: [], drift: [] });
+    const made = run();
+    const driver = await made.services.createDriver(await made.services.readProject(dir, made.signal));
+    const createDriver = async () => ({ ...driver, inspect, formerData: async () => [found] });
+    const urn = "urn:pulumi:lab::cairn::docker:index/network:Network::lab-network";
+    const resources = [{ urn, type: "docker:index/network:Network", id: "1", inputs: { name: "lab" } }];
+    const engine = { ...played, state: async () => ({ version: 3, deployment: { resources } }) } as Engine;
+    const services = { ...made.services, createDriver, openEngine: async () => engine };
+    expect((await status({ ...made, services })).former.map(({ name }) => name)).toEqual(former);
   });
 
   it.each(["copying", "switching"] as const)("is ended before the stack is destroyed: %s", async (state) => {

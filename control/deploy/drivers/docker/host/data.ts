@@ -6,6 +6,7 @@ import type { DockerPlan } from "../../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { ExistingData, FormerData } from "../../../driver.ts";
 import { dockerArguments } from "../../../images/docker-cli.ts";
+import { noneWhereLost } from "../../lost-place.ts";
 import { findVolumes, labelledVolumes, removeVolume, volumeUsers } from "./inventory.ts";
 import { atPlace, dataNames, hostsOf } from "./names.ts";
 
@@ -27,23 +28,13 @@ export async function existingData(plan: DockerPlan, signal: AbortSignal): Promi
 export async function formerData(plan: DockerPlan, signal: AbortSignal): Promise<FormerData[]> {
   const { stack, host } = plan;
   const own = databaseData(plan);
-  const names = await orNone(labelledVolumes(ownLabels(plan, "postgres"), host, signal), signal);
+  const names = await noneWhereLost(labelledVolumes(ownLabels(plan, "postgres"), host, signal), signal);
   return names
     .filter((name) => name !== own)
     .map((name) => {
       const removal = ["docker", ...dockerArguments(["volume", "rm", name], host)].join(" ");
       return { name, place: host, stack, removal };
     });
-}
-
-async function orNone(found: Promise<string[]>, signal: AbortSignal): Promise<string[]> {
-  try {
-    return await found;
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof InfraError && error.code === "INFRA_HOST_UNREACHABLE") return [];
-    throw error;
-  }
 }
 
 /** INFRA_DATA_PROTECTED for what is neither of this plan nor former data of its stack. */

@@ -1,11 +1,19 @@
 /** Data directories on the Proxmox host: which of them hold something, and their removal for good. */
 
-import type { CtSpec, DataDirectory } from "../../../../../infra/components/proxmox/ct.ts";
+import {
+  type CtSpec,
+  type DataDirectory,
+  databaseDirectory,
+  postgresCt,
+} from "../../../../../infra/components/proxmox/ct.ts";
 import { STACK_MARK } from "../../../../../infra/components/proxmox/data-scripts.ts";
 import { locked, PRELUDE, script } from "../../../../../infra/components/proxmox/shell.ts";
+import { databaseData, directoryData } from "../../../../../infra/plan/names.ts";
 import type { ProxmoxPlan } from "../../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
-import type { ExistingData } from "../../../driver.ts";
+import type { ExistingData, FormerData } from "../../../driver.ts";
+import { noneWhereLost } from "../../lost-place.ts";
+import { removalOf } from "./database-scripts.ts";
 import { ctsByMember, placeOf, withHost } from "./host.ts";
 
 export interface PlannedData {
@@ -33,13 +41,32 @@ export async function existingData(plan: ProxmoxPlan, signal: AbortSignal): Prom
   });
 }
 
-/** Throws INFRA_DATA_PROTECTED for what is not of this plan, and while a CT still mounts it. */
+/** Directories with data of PostgreSQL in the stack's own one that its plan does not name: an upgrade keeps the former one. */
+export async function formerData(plan: ProxmoxPlan, signal: AbortSignal): Promise<FormerData[]> {
+  const own = databaseData(plan);
+  const run = withHost(plan, signal, (host) =>
+    host.run({ member: null, argv: script(DATABASES, [`${rootOf(plan)}/${plan.stack}`]) }),
+  );
+  const names = await noneWhereLost(
+    run.then((text) => text.split("\n").filter((line) => line !== "")),
+    signal,
+  );
+  return names
+    .map((folder) => directoryData(plan.stack, folder))
+    .filter((name) => name !== own)
+    .map((name) => {
+      const { path } = databaseDirectory(plan, name);
+      return { name, place: `${placeOf(plan, null)}:${path}`, stack: plan.stack, removal: removalOf(plan, path) };
+    });
+}
+
+/** Throws INFRA_DATA_PROTECTED for what is neither of this plan nor former data of its stack, and while a CT still mounts it. */
 export async function deleteData(
   plan: ProxmoxPlan,
   names: readonly ExistingData[],
   signal: AbortSignal,
 ): Promise<void> {
-  const planned = plannedData(plan);
+  const planned = [...plannedData(plan), ...(await formerOf(plan, signal))];
   const chosen = names.map(({ name, place }) => {
     const data = planned.find((own) => own.directory.name === name && own.place === place);
     if (data !== undefined) return data;
@@ -56,6 +83,17 @@ export async function deleteData(
       await host.run({ member: ct.member, argv, timeoutMs: 600_000 });
     }
   });
+}
+
+/** As data of PostgreSQL's CT, which has them mounted no more. */
+async function formerOf(plan: ProxmoxPlan, signal: AbortSignal): Promise<PlannedData[]> {
+  const ct = postgresCt(plan);
+  if (ct === null) return [];
+  return (await formerData(plan, signal)).map(({ name, place }) => ({
+    directory: databaseDirectory(plan, name),
+    ct,
+    place,
+  }));
 }
 
 /** Directories of all nodes and of PostgreSQL, also those that are not there. */
@@ -76,6 +114,15 @@ stack=$1; shift
 head -n 1 "$stack/${STACK_MARK}" 2>/dev/null || echo
 for path in "$@"; do
   if [ -n "$(ls -A "$path" 2>/dev/null | head -n 1)" ]; then printf '%s\\n' "$path"; fi
+done
+`;
+
+/** `$1`: the stack's directory. Names of those in it that have data of PostgreSQL. */
+const DATABASES = `${PRELUDE}
+cd "$1" 2>/dev/null || exit 0
+for version in */PG_VERSION; do
+  folder=\${version%/PG_VERSION}
+  if [ -f "$version" ] && [ ! -L "$folder" ]; then printf '%s\\n' "$folder"; fi
 done
 `;
 

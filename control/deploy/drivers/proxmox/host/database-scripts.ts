@@ -1,6 +1,13 @@
-/** Scripts on the Proxmox host for an upgrade of PostgreSQL. */
+/** Scripts on the Proxmox host for an upgrade of PostgreSQL, and the command that removes what it leaves. */
 
 import { PRELUDE } from "../../../../../infra/components/proxmox/shell.ts";
+import type { ProxmoxPlan } from "../../../../../infra/plan/types.ts";
+
+/** A command of the operator's that removes a directory of the host for good. */
+export function removalOf({ ssh: { host, port, user } }: ProxmoxPlan, path: string): string {
+  const words = [...(user === "root" ? [] : ["sudo"]), "rm", "-r", path];
+  return ["ssh", ...(port === 22 ? [] : ["-p", String(port)]), `${user}@${host}`, ...words].join(" ");
+}
 
 /** `$1`: the CT, `$2`: the mark in its notes, `$3`: `start` where it may be. Prints `ready`, or nothing. */
 export const READY = `${PRELUDE}

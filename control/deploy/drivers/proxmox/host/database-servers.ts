@@ -22,7 +22,7 @@ import { tryDocker } from "../../../images/docker-cli.ts";
 import { containerServers } from "../../docker/host/container-servers.ts";
 import { deliverImage } from "../images.ts";
 import { dockerIn } from "./ct-docker.ts";
-import { FACTS, MOVE, READY, REMOVE } from "./database-scripts.ts";
+import { FACTS, MOVE, READY, REMOVE, removalOf } from "./database-scripts.ts";
 import { placeOf, withHost } from "./host.ts";
 
 /** Milliseconds: of a pull in the CT; until a CT has started and its Docker answers; until it has started anew. */
@@ -142,10 +142,6 @@ export function databaseServers(plan: ProxmoxPlan, ct: CtSpec, registry: SecretV
       await onHost(locked(String(ct.vmid), script(REMOVE, [directory.path, WRITTEN_TO])), signal);
     },
 
-    removal(data) {
-      const { host: name, port, user } = plan.ssh;
-      const words = [...(user === "root" ? [] : ["sudo"]), "rm", "-r", pathOf(data)];
-      return ["ssh", ...(port === 22 ? [] : ["-p", String(port)]), `${user}@${name}`, ...words].join(" ");
-    },
+    removal: (data) => removalOf(plan, pathOf(data)),
   };
 }

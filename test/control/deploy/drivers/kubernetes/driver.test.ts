@@ -333,6 +333,27 @@ describe("before and after the graph", () => {
   });
 });
 
+describe("what upgrades of PostgreSQL have left", () => {
+  const postgres = { image: "pg:18", limits: { memoryBytes: null, cpus: null }, publish: null };
+  const upgraded = { ...plan, postgres: { ...postgres, data: "cairn-postgres-18-data" } };
+
+  it("are the folders on the database's claim that the plan does not name, with a command that removes each", async () => {
+    const program = await played({ to: "exec pod/cairn-postgres-0", out: "pgdata\npostgres-18\n" });
+    const removal = `${program} --kubeconfig=/somewhere/config --context=fleet; rm -rf / --namespace=agents exec cairn-postgres-0 -- rm -r /var/lib/postgresql/data`;
+    expect(await driver(program, upgraded).formerData?.(signal)).toEqual([
+      { name: "cairn-postgres-data", place: "agents", stack: "cairn", removal: `${removal}/pgdata` },
+    ]);
+    expect(await driver(program, { ...plan, postgres }).formerData?.(signal)).toMatchObject([
+      { name: "cairn-postgres-18-data", removal: `${removal}/postgres-18` },
+    ]);
+  });
+
+  it("are unknown, and nothing fails for it, where the pod cannot be entered", async () => {
+    const program = await played({ to: "exec", err: 'Error from server (NotFound): pods "x" not found\n', code: 1 });
+    expect(await driver(program, upgraded).formerData?.(signal)).toEqual([]);
+  });
+});
+
 describe("deleting data", () => {
   const data = [{ name: "home-cairn-main-0", place: "agents", stack: "cairn" }];
 

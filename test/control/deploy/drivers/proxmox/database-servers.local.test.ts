@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -122,6 +123,32 @@ describe.skipIf(lacks("root"))("PostgreSQL's data on Proxmox", () => {
     // As after a kill: the plan is the former one still.
     await servers().handOver(NEXT, signal);
     expect(readFileSync(data("postgres-18", "PG_VERSION"), "utf8")).toBe("18\n");
+  });
+
+  it("of before are listed with the command that removes them, and go with the rest where all data are to go", async () => {
+    await servers().handOver(NEXT, signal);
+    mkdirSync(data("one", "home"), { recursive: true });
+    symlinkSync(data("postgres"), data("elsewhere"));
+    plan = { ...plan, postgres: plan.postgres && { ...plan.postgres, data: NEXT } };
+    const driver = createProxmoxDriver(plan);
+    const former = (await driver.formerData?.(signal)) ?? [];
+    expect(former).toEqual([
+      {
+        name: "lab-postgres-data",
+        place: `pve:${data("postgres")}`,
+        stack: "lab",
+        removal: `ssh -p 2222 root@pve rm -r ${data("postgres")}`,
+      },
+    ]);
+    rmSync(join(base, "played", "config"));
+    await driver.deleteData(former, signal);
+    const left = readdirSync(data()).filter((name) => !name.startsWith("."));
+    expect(left.toSorted()).toEqual(["elsewhere", "one", "postgres-18"]);
+  });
+
+  it("of before are unknown where the host does not answer", async () => {
+    writeFileSync(join(base, "bin", "ssh"), "#!/bin/sh\necho 'Connection timed out' >&2; exit 255\n");
+    expect(await createProxmoxDriver(plan).formerData?.(signal)).toEqual([]);
   });
 
   it("are not handed over where nobody has written them, and nothing is written over", async () => {
