@@ -9,6 +9,7 @@ import { CONTAINER } from "../../infra/plan/types.ts";
 import type { Client } from "../../runtime/client/index.ts";
 import { InfraError } from "../../runtime/contracts/errors.ts";
 import { readPackedArchive } from "../../runtime/files/memory-archive.ts";
+import { refuseLost } from "../deploy/part-commands.ts";
 import { soFar } from "../output/words.ts";
 import { writeWhole } from "../service/byte-files.ts";
 import { withNode } from "../service/connect.ts";
@@ -140,6 +141,7 @@ export async function saveNodeFiles(
     if (result.code === "ENOENT") throw toolMissing(program);
     if (result.exitCode === 0) return;
     if (result.exitCode === CHANGED_MEANWHILE && SAID_BY_TAR.test(result.stderr)) return;
+    await refuseLost(command, signal);
     throw new InfraError("INFRA_FAILED", `The files of ${node} cannot be read: ${lastLine(result.stderr)}.`, {
       hint: "No backup was written. `cairn infra up` brings back a node that does not run; `cairn memory backup` takes the memory alone.",
     });

@@ -3,6 +3,7 @@ import { Flags } from "@oclif/core";
 import { execa } from "execa";
 import { BaseCommand } from "../base-command.ts";
 import type { PartCommand } from "../deploy/driver.ts";
+import { refuseLost } from "../deploy/part-commands.ts";
 import { UsageError } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { refuseUndeployed } from "../service/deployed-node.ts";
@@ -75,13 +76,19 @@ export default class Exec extends BaseCommand<number> {
   }
 }
 
-/** Its exit code; as a shell says it for one that a signal has ended. */
-async function runWithOwnStreams({ program, args }: PartCommand, signal: AbortSignal): Promise<number> {
+/** What docker, kubectl and ssh end with where they lose what they lead to; a command may end so, too. */
+const MAY_BE_LOST: ReadonlySet<number> = new Set([1, 255]);
+
+/** Its exit code; as a shell says it for one that a signal has ended. INFRA_HOST_UNREACHABLE where its host is lost. */
+async function runWithOwnStreams(command: PartCommand, signal: AbortSignal): Promise<number> {
   signal.throwIfAborted();
+  const { program, args } = command;
   const result = await execa(program, [...args], { reject: false, stdio: "inherit", cancelSignal: signal });
   signal.throwIfAborted();
   if (result.code === "ENOENT") {
     throw toolMissing(program);
   }
-  return result.exitCode ?? 1;
+  const code = result.exitCode ?? 1;
+  if (MAY_BE_LOST.has(code)) await refuseLost(command, signal);
+  return code;
 }

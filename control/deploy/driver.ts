@@ -69,6 +69,8 @@ export type PartAction =
 export interface PartCommand {
   readonly program: string;
   readonly args: readonly string[];
+  /** After it has failed: resolves where what it leads to answers. INFRA_HOST_UNREACHABLE, INFRA_HOST_KEY_MISMATCH. */
+  answers?(signal: AbortSignal): Promise<void>;
   /** After it has ended: removes what it needed. */
   close(): Promise<void>;
 }

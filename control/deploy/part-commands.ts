@@ -1,7 +1,7 @@
-/** Ways into a part of a stack: words of Docker's command line for it, and names for messages. Pure. */
+/** Ways into a part of a stack: words of Docker's command line for it, names for messages, and why one was lost. */
 
 import { InfraError } from "../../runtime/contracts/errors.ts";
-import type { Ago, PartAction, StackPart } from "./driver.ts";
+import type { Ago, PartAction, PartCommand, StackPart } from "./driver.ts";
 
 /** Arguments of `docker` that do it with a container. */
 export function dockerWords(container: string, action: PartAction): string[] {
@@ -21,6 +21,18 @@ export function dockerWords(container: string, action: PartAction): string[] {
 /** `2030-01-31T12:00:00.000Z`, or `600s` for a moment before now, which a program reckons by the clock of the machine that it runs on. */
 export function sinceWord(since: Date | Ago): string {
   return "agoSeconds" in since ? `${since.agoSeconds}s` : since.toISOString();
+}
+
+const LOST: ReadonlySet<string> = new Set(["INFRA_HOST_UNREACHABLE", "INFRA_HOST_KEY_MISMATCH"]);
+
+/** After a command has failed: rejects where that was because what it leads to is lost, with the code and the sentence for that. */
+export async function refuseLost({ answers }: Pick<PartCommand, "answers">, signal: AbortSignal): Promise<void> {
+  const error = await answers?.(signal).then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  signal.throwIfAborted();
+  if (error instanceof InfraError && LOST.has(error.code)) throw error;
 }
 
 interface Parts {

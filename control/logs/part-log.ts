@@ -5,6 +5,7 @@ import type { Readable } from "node:stream";
 import { execa } from "execa";
 import { InfraError } from "../../runtime/contracts/errors.ts";
 import type { PartCommand } from "../deploy/driver.ts";
+import { refuseLost } from "../deploy/part-commands.ts";
 import { toolMissing } from "../service/stack-parts.ts";
 import { isWanted, type LogFilter, type LogLine, parseLine } from "./log-filter.ts";
 
@@ -12,16 +13,17 @@ import { isWanted, type LogFilter, type LogLine, parseLine } from "./log-filter.
 const KILL_AFTER_MS = 2_000;
 
 /**
- * Wanted lines, until the tool ends or the signal aborts. INFRA_TOOL_MISSING without the tool, INFRA_FAILED with its last words
- * where it fails. What a container wrote to its standard error comes on the tool's, beside the tool's own words.
+ * Wanted lines, until the tool ends or the signal aborts. INFRA_TOOL_MISSING without the tool, INFRA_HOST_UNREACHABLE where what it leads
+ * to is lost, INFRA_FAILED with its last words where it fails for another reason. What a container wrote to its standard error comes on the tool's, beside the tool's own words.
  */
 export async function* readPartLog(
-  { program, args }: PartCommand,
+  command: PartCommand,
   name: string,
   filter: LogFilter,
   signal: AbortSignal,
 ): AsyncGenerator<LogLine> {
   signal.throwIfAborted();
+  const { program, args } = command;
   const child = execa(program, [...args], {
     reject: false,
     buffer: false,
@@ -43,6 +45,7 @@ export async function* readPartLog(
       throw toolMissing(program);
     }
     if (failed) {
+      await refuseLost(command, signal);
       const words = last.trim() === "" ? `${program} ended with exit code ${exitCode}` : last.trim();
       throw new InfraError("INFRA_FAILED", `The log of ${name} cannot be read: ${words}`, {
         hint: "See `cairn infra status`; `cairn infra up` brings back what is missing.",

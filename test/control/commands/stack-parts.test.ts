@@ -63,10 +63,13 @@ describe("logs of a deployed stack", () => {
     expect(await asked(tools)).toEqual(expected);
   });
 
-  it("go to the engine of a host over SSH", async () => {
-    const { cli, tools, path } = await stack("echo one", { remote: true });
-    await cli.run(["logs", "--postgres"], { env: { PATH: path } });
-    expect(await asked(tools)).toEqual(["-H", "ssh://me@one.example.org", "logs", "--tail=100", "lab-postgres"]);
+  it("are read on a host over SSH by Docker's command line there, with an end where the host falls silent", async () => {
+    const { cli, tools, path } = await stack("exit 1", { remote: true });
+    await tools.add("ssh", "echo one");
+    expect(await cli.run(["logs", "--postgres"], { env: { PATH: path } })).toMatchObject({ code: 0, stdout: "one\n" });
+    const words = await asked(tools);
+    expect(words.slice(-5)).toEqual(["-l", "me", "--", "one.example.org", "docker logs --tail=100 lab-postgres"]);
+    expect(words.join(" ")).toMatch(/ConnectTimeout=10 .*ServerAliveInterval=15 .*ServerAliveCountMax=4/);
   });
 
   it("are filtered here, and the newest are counted after that", async () => {
@@ -122,6 +125,44 @@ describe("logs of a deployed stack", () => {
 });
 
 // Its output is the terminal's own: each runs in a process of its own.
+describe("a host that is lost", () => {
+  const GONE = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?";
+
+  it.each([
+    [["logs", "--node", "nova-1"]],
+    [["logs", "--postgres", "--follow"]],
+    [["exec", "--node", "nova-1", "--", "true"]],
+    [["exec", "--postgres", "--", "psql"]],
+  ])("is what %j names, with what to do: over SSH", async (argv) => {
+    const { cli, tools, path } = await stack(
+      "echo 'error during connect: ssh: connect to host one.example.org port 22: Connection timed out' >&2; exit 1",
+      { remote: true },
+    );
+    await tools.add("ssh", "exit 255");
+    const { code, stderr } = await cli.run(argv, { env: { PATH: path } });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Error: The Docker engine at ssh:\/\/me@one\.example\.org cannot be reached: .*timed out/);
+    expect(stderr).toContain("See that `docker -H ssh://me@one.example.org version` works.");
+  });
+
+  it("is the engine of this machine, where that does not run", async () => {
+    const { cli, path } = await stack(`echo '${GONE}' >&2; exit 1`);
+    const { stderr } = await cli.run(["logs", "--node", "nova-1"], { env: { PATH: path } });
+    expect(stderr).toMatch(/^Error: The Docker engine of this machine cannot be reached/);
+    const { code, stderr: said } = await cli.run(["exec", "--", "true"], { env: { PATH: path } });
+    expect({ code, said }).toMatchObject({
+      code: 1,
+      said: expect.stringContaining("Error: The Docker engine of this"),
+    });
+  });
+
+  it("is not what a command has failed of, whose exit code stays", async () => {
+    const { cli, path } = await stack('case "$*" in *exec*) exit 1 ;; esac');
+    const { code, stderr } = await cli.run(["exec", "--node", "nova-1", "--", "false"], { env: { PATH: path } });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+  });
+});
+
 describe("exec", () => {
   it("runs the command beside the node with its streams, and ends with its exit code", async () => {
     const { cli, tools, path } = await stack("cat; echo out; echo err >&2; exit 7");

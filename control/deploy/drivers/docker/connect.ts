@@ -1,18 +1,18 @@
 /**
  * A way to a node's published port, on this machine directly, on a host over SSH through a tunnel; and one into a container, by
- * Docker's command line.
+ * Docker's command line there.
  */
 
-import { parseDockerHost } from "../../../../infra/components/docker/address.ts";
+import { LOCAL, parseDockerHost } from "../../../../infra/components/docker/address.ts";
 import { stackNames } from "../../../../infra/plan/names.ts";
 import type { DockerPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { isWildcard, urlOf } from "../../../../runtime/contracts/urls.ts";
 import type { NodeConnection, PartAction, PartCommand, StackPart } from "../../driver.ts";
-import { dockerArguments } from "../../images/docker-cli.ts";
+import { askDocker } from "../../images/docker-cli.ts";
 import { dockerWords, requirePart } from "../../part-commands.ts";
 import { engineTime } from "./host/inventory.ts";
-import { openTunnel } from "./host/ssh.ts";
+import { openTunnel, remoteCommand } from "./host/ssh.ts";
 
 /** INFRA_PLAN_INVALID for a node that is not there or publishes nothing; the errors of `openTunnel`. */
 export async function connect(plan: DockerPlan, name: string, signal: AbortSignal): Promise<NodeConnection> {
@@ -42,17 +42,24 @@ export async function enter(
 ): Promise<PartCommand> {
   requirePart(plan, part);
   const names = stackNames(plan.stack);
-  const [container, host] =
+  const [container, host = LOCAL] =
     part.kind === "postgres"
       ? [names.postgres, plan.host]
       : [names.node(part.name), plan.nodes.find(({ name }) => name === part.name)?.host];
   const words = dockerWords(container, await byClockOf(host, action, signal));
-  return { program: "docker", args: dockerArguments(words, host), close: async () => undefined };
+  const ssh = parseDockerHost(host);
+  const terminal = action.kind === "exec" && action.terminal;
+  return {
+    ...(ssh === null ? { program: "docker", args: words } : remoteCommand(ssh, ["docker", ...words], terminal)),
+    answers: async (asking) =>
+      void (await askDocker(["version", "--format", "{{.Server.Version}}"], { host, signal: asking })),
+    close: async () => undefined,
+  };
 }
 
 /** Docker's command line would reckon `--since=600s` by the clock of this machine, and the log has the times of the engine's. */
-async function byClockOf(host: string | undefined, action: PartAction, signal: AbortSignal): Promise<PartAction> {
+async function byClockOf(host: string, action: PartAction, signal: AbortSignal): Promise<PartAction> {
   if (action.kind !== "logs" || action.since === null || !("agoSeconds" in action.since)) return action;
-  const now = Date.parse(await engineTime(host ?? "local", signal));
+  const now = Date.parse(await engineTime(host, signal));
   return { ...action, since: new Date(now - action.since.agoSeconds * 1000) };
 }

@@ -62,7 +62,11 @@ export async function enter(
   const pod = await bestPod(kubectl, plan, label, signal, member?.pod);
   // A pod that ends again and again has a log all the same.
   if (pod === undefined || (action.kind === "exec" && !pod.running)) throw noPod(what);
-  return { ...kubectl.command(kubectlWords(pod.name, container, action)), close: async () => undefined };
+  return {
+    ...kubectl.command(kubectlWords(pod.name, container, action)),
+    answers: async (asking) => void (await kubectl.run(["version"], { signal: asking })),
+    close: async () => undefined,
+  };
 }
 
 function kubectlWords(pod: string, container: string, action: PartAction): string[] {

@@ -15,7 +15,7 @@ import { urlOf } from "../../../../runtime/contracts/urls.ts";
 import type { NodeConnection, PartAction, PartCommand, StackPart } from "../../driver.ts";
 import { dockerWords, requirePart } from "../../part-commands.ts";
 import { openSsh, type SshChild } from "../../ssh/ssh.ts";
-import { hostOver } from "./host/host.ts";
+import { hostOver, placeAnswers } from "./host/host.ts";
 
 const CHECK_TIMEOUT_MS = 30_000;
 
@@ -68,7 +68,11 @@ export async function enter(plan: ProxmoxPlan, part: StackPart, action: PartActi
   const terminal = action.kind === "exec" && action.terminal;
   const line = remoteLine({ user: plan.ssh.user, member: ct.member }, inCt(ct, ["docker", ...words]), terminal);
   const ssh = await openSsh(plan.ssh);
-  return { ...ssh.command(line, terminal), close: () => ssh.close() };
+  return {
+    ...ssh.command(line, terminal),
+    answers: (signal) => placeAnswers(plan, signal),
+    close: () => ssh.close(),
+  };
 }
 
 /** Both ends of a connection end together. */

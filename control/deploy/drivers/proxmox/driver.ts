@@ -7,7 +7,7 @@ import { connect, enter } from "./connect.ts";
 import { archiveData, copyData } from "./host/copies.ts";
 import { deleteData, existingData, formerData } from "./host/data.ts";
 import { databaseServers } from "./host/database-servers.ts";
-import { withHost } from "./host/host.ts";
+import { placeAnswers } from "./host/host.ts";
 import { removeWorkloads } from "./host/workloads.ts";
 import { architectures, deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { inspect, observe } from "./observe.ts";
@@ -22,8 +22,7 @@ export function createProxmoxDriver(
   const database = plan.postgresAddress === null ? null : postgresCt(plan);
   return {
     preflight: (signal) => preflight(plan, signal),
-    answers: (signal) =>
-      withHost(plan, signal, async (host) => void (await host.run({ member: null, argv: ["true"] }))),
+    answers: (signal) => placeAnswers(plan, signal),
     imagePlaces: () => imagePlaces(plan),
     architectures: (node, signal) => architectures(plan, node, signal),
     hasImage: (image, place, signal) => hasImage(plan, image, place, signal),

@@ -131,7 +131,7 @@ describe("an upgrade of PostgreSQL that was cut off", () => {
     const driver = await made.services.createDriver(await made.services.readProject(dir, made.signal));
     const createDriver = async () => ({ ...driver, inspect, formerData: async () => [found] });
     const urn = "urn:pulumi:lab::cairn::docker:index/network:Network::lab-network";
-    const resources = [{ urn, type: "docker:index/network:Network", id: "1", inputs: { name: "lab" } }];
+    const resources = [{ urn, type: "docker:index/network:Network", custom: true, id: "1", inputs: { name: "lab" } }];
     const engine = { ...played, state: async () => ({ version: 3, deployment: { resources } }) } as Engine;
     const services = { ...made.services, createDriver, openEngine: async () => engine };
     expect((await status({ ...made, services })).former.map(({ name }) => name)).toEqual(former);

@@ -53,6 +53,19 @@ export async function runRemote(
 }
 
 /**
+ * The program that runs `words` there with its caller's streams. Unlike Docker's own SSH connection it notices a host that has fallen
+ * silent, within 75 s, and says nothing of its own.
+ */
+export function remoteCommand(
+  address: SshAddress,
+  words: readonly string[],
+  terminal: boolean,
+): { readonly program: string; readonly args: readonly string[] } {
+  const options = [...SSH_OPTIONS, ...NOT_SHARED, "-o", "LogLevel=ERROR", terminal ? "-tt" : "-T"];
+  return { program: "ssh", args: [...options, ...sshDestination(address), words.map(shellWord).join(" ")] };
+}
+
+/**
  * A port of this machine's loopback that leads to `port` of `target` as the host sees it, until it is closed.
  * Errors as `runRemote`.
  */

@@ -77,10 +77,13 @@ function kubectlError(error: unknown, context: string | null): InfraError {
   }
   const words = lastWords(typeof error.stderr === "string" ? error.stderr : "");
   if (error.timedOut) {
-    return new InfraError("INFRA_HOST_UNREACHABLE", "The cluster did not answer in time.", { cause: error });
+    const cluster = `The cluster${context === null ? "" : ` of the context ${context}`}`;
+    return new InfraError("INFRA_HOST_UNREACHABLE", `${cluster} did not answer in time.`, { hint: SEE, cause: error });
   }
   return failureOf(words, context);
 }
+
+const SEE = "See whether `kubectl cluster-info` works with the same context.";
 
 /** From the words alone, for a process that was started with `start`. */
 export function failureOf(words: string, context: string | null): InfraError {
@@ -95,7 +98,7 @@ export function failureOf(words: string, context: string | null): InfraError {
     )
   ) {
     return new InfraError("INFRA_HOST_UNREACHABLE", `The cluster cannot be reached: ${words}.`, {
-      hint: "See whether `kubectl cluster-info` works with the same context.",
+      hint: SEE,
     });
   }
   if (/must be logged in|Unauthorized|provide credentials/i.test(words)) {

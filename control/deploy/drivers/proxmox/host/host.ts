@@ -36,6 +36,11 @@ export async function withHost<T>(
   }
 }
 
+/** INFRA_HOST_UNREACHABLE where the host does not answer. */
+export async function placeAnswers(plan: ProxmoxPlan, signal: AbortSignal): Promise<void> {
+  await withHost(plan, signal, (host) => host.run({ member: null, argv: ["true"] }));
+}
+
 export function hostOver(plan: ProxmoxPlan, ssh: Ssh, signal: AbortSignal): ProxmoxHost {
   const line = (member: string | null, argv: readonly string[]): string =>
     remoteLine({ user: plan.ssh.user, member }, argv);

@@ -321,7 +321,7 @@ test("the log of the last ten minutes is reckoned by the clock of the host's eng
   const action = { kind: "logs", lines: null, follow: false, since: { agoSeconds: 600 } } as const;
   const nodes = [nodePlan("alpha", { host: REMOTE })];
   const { args } = await driver({ nodes }).enter({ kind: "node", name: "alpha" }, action, signal);
-  expect(args).toEqual(["-H", REMOTE, "logs", "--since=2030-01-31T11:50:00.500Z", "fleet-alpha"]);
+  expect(args.at(-1)).toBe("docker logs --since=2030-01-31T11:50:00.500Z fleet-alpha");
   expect(await tools.calls()).toEqual([["docker", "-H", REMOTE, "info", "--format", "{{.SystemTime}}"]]);
   await engine({ info: "echo" });
   await expect(driver({ nodes }).enter({ kind: "node", name: "alpha" }, action, signal)).rejects.toThrow(/its time/);
