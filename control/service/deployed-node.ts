@@ -66,7 +66,8 @@ export async function connectToStack(
   const failed: Failed[] = [];
   let waiting: DeployedNode | null = null;
   for (const name of [first, ...others]) {
-    const found = await probe(stack, name, signal);
+    const lost = failed.find((one) => isOnLostHost(stack, name, one));
+    const found = lost === undefined ? await probe(stack, name, signal) : lost.error;
     if (found instanceof CairnError) failed.push({ name, error: found });
     else if (found.ready) {
       await waiting?.close();
@@ -76,6 +77,13 @@ export async function connectToStack(
   }
   if (waiting !== null) return saying(stack, waiting, first, failed, choice);
   throw noneAnswers(stack, failed);
+}
+
+/** A host that does not answer is waited for once, however many nodes it has. A namespace of Kubernetes is no host. */
+function isOnLostHost({ record }: DeployedStack, name: string, { name: other, error }: Failed): boolean {
+  if (error.code !== "INFRA_HOST_UNREACHABLE" || record.target === "kubernetes") return false;
+  const placeOf = (node: string) => record.nodes.find((one) => one.name === node)?.place;
+  return placeOf(name) !== undefined && placeOf(name) === placeOf(other);
 }
 
 interface Failed {

@@ -47,6 +47,7 @@ describe.skipIf(lacks("docker", "docker-images", "sshd", "pulumi-docker", "pulum
         ROLL,
         DESTROY,
         ["infra", "node", "remove", "b", "--yes"],
+        ["infra", "node", "rename", "b", "c", "--yes"],
         ["infra", "postgres", "upgrade", "--to", "cairn-test/postgres:18", "--yes"],
         // The last, since it puts the state aside.
         ["infra", "recover", "--confirm", name],

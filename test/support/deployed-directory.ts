@@ -12,12 +12,14 @@ export interface DeployedShape {
   readonly shared?: boolean;
   /** Before the first `up` there is no record. */
   readonly deployed?: boolean;
+  /** Where its nodes are, as the record says it; default: `local`. */
+  readonly place?: string;
   /** More lines of cairn.yaml. */
   readonly more?: string;
 }
 
 export async function deployedDirectory(dir: string, shape: DeployedShape): Promise<void> {
-  const { ports, agents = "{ main: {} }", shared = true, deployed = true, more = "" } = shape;
+  const { ports, agents = "{ main: {} }", shared = true, deployed = true, place = "local", more = "" } = shape;
   const names = Object.keys(ports);
   const nodes = names.map((name) => `{ name: ${name}, port: ${ports[name]} }`).join(", ");
   await writeFile(
@@ -44,7 +46,7 @@ ${more}`,
     nodes: names.map((name) => ({
       name,
       workload: `lab-${name}`,
-      place: "local",
+      place,
       image: "cairn:test",
       url: `http://127.0.0.1:${ports[name]}`,
       certificate_sha256: null,

@@ -134,15 +134,21 @@ describe("a host that is lost", () => {
     [["exec", "--node", "nova-1", "--", "true"]],
     [["exec", "--postgres", "--", "psql"]],
   ])("is what %j names, with what to do: over SSH", async (argv) => {
-    const { cli, tools, path } = await stack(
-      "echo 'error during connect: ssh: connect to host one.example.org port 22: Connection timed out' >&2; exit 1",
-      { remote: true },
-    );
-    await tools.add("ssh", "exit 255");
+    const { cli, tools, path } = await stack("exit 1", { remote: true });
+    await tools.add("ssh", "echo 'Connection to one.example.org port 22 timed out' >&2; exit 255");
     const { code, stderr } = await cli.run(argv, { env: { PATH: path } });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^Error: The Docker engine at ssh:\/\/me@one\.example\.org cannot be reached: .*timed out/);
-    expect(stderr).toContain("See that `docker -H ssh://me@one.example.org version` works.");
+    expect(stderr).toMatch(/^Error: one\.example\.org cannot be reached over SSH: .*timed out/m);
+    expect(stderr).toContain("See that `ssh me@one.example.org` works.");
+  });
+
+  it("is the engine of a host that answers, where that engine does not run", async () => {
+    const { cli, tools, path } = await stack("exit 1", { remote: true });
+    await tools.add("ssh", `echo '${GONE}' >&2; exit 1`);
+    const { stderr } = await cli.run(["logs", "--node", "nova-1"], { env: { PATH: path } });
+    expect(stderr).toMatch(
+      /^Error: The Docker engine at ssh:\/\/me@one\.example\.org cannot be reached: Cannot connect/,
+    );
   });
 
   it("is the engine of this machine, where that does not run", async () => {

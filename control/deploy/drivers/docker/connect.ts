@@ -9,10 +9,10 @@ import type { DockerPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { isWildcard, urlOf } from "../../../../runtime/contracts/urls.ts";
 import type { NodeConnection, PartAction, PartCommand, StackPart } from "../../driver.ts";
-import { askDocker } from "../../images/docker-cli.ts";
+import { askDocker, dockerFailure } from "../../images/docker-cli.ts";
 import { dockerWords, requirePart } from "../../part-commands.ts";
 import { engineTime } from "./host/inventory.ts";
-import { openTunnel, remoteCommand } from "./host/ssh.ts";
+import { openTunnel, remoteCommand, runRemote } from "./host/ssh.ts";
 
 /** INFRA_PLAN_INVALID for a node that is not there or publishes nothing; the errors of `openTunnel`. */
 export async function connect(plan: DockerPlan, name: string, signal: AbortSignal): Promise<NodeConnection> {
@@ -51,10 +51,17 @@ export async function enter(
   const terminal = action.kind === "exec" && action.terminal;
   return {
     ...(ssh === null ? { program: "docker", args: words } : remoteCommand(ssh, ["docker", ...words], terminal)),
-    answers: async (asking) =>
-      void (await askDocker(["version", "--format", "{{.Server.Version}}"], { host, signal: asking })),
+    answers: (asking) => engineAnswers(host, asking),
     close: async () => undefined,
   };
+}
+
+async function engineAnswers(host: string, signal: AbortSignal): Promise<void> {
+  const ssh = parseDockerHost(host);
+  const words = ["version", "--format", "{{.Server.Version}}"];
+  if (ssh === null) return void (await askDocker(words, { host, signal }));
+  const { ok, stderr } = await runRemote(ssh, ["docker", ...words], signal);
+  if (!ok) throw dockerFailure(stderr, "docker version", host);
 }
 
 /** Docker's command line would reckon `--since=600s` by the clock of this machine, and the log has the times of the engine's. */

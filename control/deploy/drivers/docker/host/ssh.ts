@@ -109,6 +109,7 @@ export async function openTunnel(
 /** What the words of an ssh without a connection mean. The one place that reads them. */
 function sshFailure(address: SshAddress, words: string): InfraError {
   const target = `${address.user === null ? "" : `${address.user}@`}${address.host}`;
+  const byHand = `ssh ${address.port === null ? "" : `-p ${address.port} `}`;
   const line = lastLine(words);
   if (/REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed/i.test(words)) {
     return new InfraError("INFRA_HOST_KEY_MISMATCH", `${address.host} shows another SSH host key than before.`, {
@@ -117,12 +118,12 @@ function sshFailure(address: SshAddress, words: string): InfraError {
   }
   if (/host key verification failed|No .* host key is known for/i.test(words)) {
     return new InfraError("INFRA_HOST_KEY_MISMATCH", `The SSH host key of ${address.host} is not known here.`, {
-      hint: `Connect once by hand (\`ssh ${address.port === null ? "" : `-p ${address.port} `}${target}\`), compare the fingerprint, and accept it.`,
+      hint: `Connect once by hand (\`${byHand}${target}\`), compare the fingerprint, and accept it.`,
     });
   }
   const hint = /permission denied|too many authentication failures/i.test(words)
-    ? `Nothing is asked for here: see that \`ssh -o BatchMode=yes ${target} true\` works, with a key of an agent or one without a passphrase.`
-    : `See that \`ssh ${target}\` works.`;
+    ? `Nothing is asked for here: see that \`${byHand}-o BatchMode=yes ${target} true\` works, with a key of an agent or one without a passphrase.`
+    : `See that \`${byHand}${target}\` works.`;
   return new InfraError("INFRA_HOST_UNREACHABLE", `${address.host} cannot be reached over SSH: ${line}`, { hint });
 }
 

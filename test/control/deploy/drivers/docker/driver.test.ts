@@ -182,7 +182,7 @@ const SSH_WORDS = {
 test.each([
   ["shows another key", SSH_WORDS.changed, "INFRA_HOST_KEY_MISMATCH", /ssh-keygen -R \[two.example\]:2222/],
   ["is not known", SSH_WORDS.unknown, "INFRA_HOST_KEY_MISMATCH", /fingerprint/],
-  ["does not answer", SSH_WORDS.refused, "INFRA_HOST_UNREACHABLE", /ssh ops@two.example/],
+  ["does not answer", SSH_WORDS.refused, "INFRA_HOST_UNREACHABLE", /ssh -p 2222 ops@two.example/],
   ["does not take the key", SSH_WORDS.denied, "INFRA_HOST_UNREACHABLE", /BatchMode/],
 ])("a host that %s is not talked to", async (_what, words, code, hint) => {
   await engine();
