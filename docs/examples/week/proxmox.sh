@@ -118,4 +118,4 @@ all_there
 
 lose_the_passphrase
 destroy_and_return
-do_ on_host rm -r "$DATA_DIR/week/postgres" "$DATA_DIR/week/cleo"
+do_ on_host rm -r "$DATA_DIR/week/cleo"

@@ -17,8 +17,10 @@ import {
 import { hostname, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { destroy } from "../../../control/deploy/operations/destroy.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
 import { recover } from "../../../control/deploy/operations/recover.ts";
+import { roll } from "../../../control/deploy/operations/roll/roll.ts";
 import { unlock } from "../../../control/deploy/operations/unlock.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
 import { KEPT_COPIES } from "../../../control/deploy/state/copies.ts";
@@ -28,6 +30,8 @@ import { lacks } from "../../lanes/tools.ts";
 import { infraRun, writeProject } from "../../support/infra-project.ts";
 
 const UP = { node: undefined, image: undefined, adopt: false, yes: true } as const;
+const ROLL = { image: undefined, adopt: false, yes: true, onFailure: "rollback" } as const;
+const DESTROY = { yes: true, deleteData: false, confirm: undefined, backupTaken: undefined } as const;
 const UNLOCK = { force: undefined, restoreState: false, copy: undefined } as const;
 const SHAPE = { stack: "lab", nodes: ["one"], postgres: false } as const;
 
@@ -271,6 +275,8 @@ describe("a deployed stack", { concurrent: false }, () => {
       fill(filler, room);
       const refusal = { code: "INFRA_DISK_FULL", details: { hint: expect.stringContaining("nothing was changed") } };
       await expect(up(run(at), UP)).rejects.toMatchObject(refusal);
+      await expect(roll(run(at), ROLL)).rejects.toMatchObject(refusal);
+      await expect(destroy(run(at), DESTROY)).rejects.toMatchObject(refusal);
       await expect(recover(run(at), { confirm: "lab" })).rejects.toMatchObject(refusal);
       expect(readFileSync(state(at)).equals(before)).toBe(true);
       rmSync(filler);
