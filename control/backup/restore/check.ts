@@ -8,7 +8,7 @@ import { parse } from "dotenv";
 import { within } from "../../../infra/plan/workspaces.ts";
 import { CONFIG_FILE, inspectConfig, mergeEnvironments, SECRETS_FILE } from "../../../runtime/config/index.ts";
 import { type Obstacle, ofRunningNode, ofSchema, ofStore } from "../../memory/obstacles.ts";
-import { bytes as inWords, soFar } from "../../output/words.ts";
+import { soFar } from "../../output/words.ts";
 import type { Deployment } from "../../service/deployment.ts";
 import { aboutBackup } from "../backup.ts";
 import { DIRECTORY, type Manifest } from "../manifest.ts";
