@@ -46,8 +46,8 @@ describe.skipIf(lacks("docker", "docker-images", "sshd", "pulumi-docker", "pulum
         UP,
         ROLL,
         DESTROY,
-        ["infra", "node", "remove", "b", "--yes"],
         ["infra", "node", "rename", "b", "c", "--yes"],
+        ["infra", "node", "remove", "b", "--yes"],
         ["infra", "postgres", "upgrade", "--to", "cairn-test/postgres:18", "--yes"],
         // The last, since it puts the state aside.
         ["infra", "recover", "--confirm", name],

@@ -65,6 +65,8 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("a stack on Proxmox, changed by 
     };
   };
   const inside = (...command: string[]) => host.pct("exec", "700", "--", ...command);
+  /** A container of somebody else's under the node's name. */
+  const stranger = () => inside("docker", "run", "--detach", "--name", "fleet-one", good.identity.id ?? "");
   const starts = () =>
     readFileSync(join(host.dataDir, "fleet", "one", "home", "starts"), "utf8")
       .trim()
@@ -105,6 +107,17 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("a stack on Proxmox, changed by 
 
   it.each<[string, () => unknown, string[]]>([
     ["a container removed in its CT", () => inside("docker", "rm", "--force", "fleet-one"), ["missing fleet-one"]],
+    ["a container stopped", () => inside("docker", "stop", "--time", "1", "fleet-one"), ["stopped fleet-one"]],
+    [
+      "a container replaced by another one",
+      () => [inside("docker", "rm", "--force", "fleet-one"), stranger()],
+      ["replaced fleet-one"],
+    ],
+    [
+      "a setting changed, and a container replaced",
+      () => [host.pct("set", "700", "--memory", "4096"), inside("docker", "rm", "--force", "fleet-one"), stranger()],
+      ["changed 700", "replaced fleet-one"],
+    ],
     ["a container paused", () => inside("docker", "pause", "fleet-one"), ["paused fleet-one"]],
     ["a container renamed", () => inside("docker", "rename", "fleet-one", "other"), ["renamed fleet-one"]],
     [
