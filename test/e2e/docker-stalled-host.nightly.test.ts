@@ -45,8 +45,8 @@ describe.skipIf(lacks("docker", "docker-images", "sshd", "pulumi-docker", "pulum
         ["infra", "preview"],
         UP,
         ROLL,
-        DESTROY,
         ["infra", "node", "rename", "b", "c", "--yes"],
+        DESTROY,
         ["infra", "node", "remove", "b", "--yes"],
         ["infra", "postgres", "upgrade", "--to", "cairn-test/postgres:18", "--yes"],
         // The last, since it puts the state aside.

@@ -60,7 +60,7 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/e2e/docker-roll-kills.nightly.test.ts":
     "`kill -9` at each kind of event of `up --roll` and `node remove` on Docker: the same command finishes, no row is lost, nothing is left over.",
   "test/infra/by-hand.engine.test.ts": "`pulumi` by hand runs the built program with the project's own SDK.",
-  "test/e2e/silent-host.nightly.test.ts":
+  "test/e2e/docker-stalled-nodes.nightly.test.ts":
     "A Docker host over SSH that is silent, or falls silent in the middle, is named in bounded time by every command that goes to a node, a log or a command in it.",
   "test/e2e/docker-stalled-host.nightly.test.ts":
     "A Docker host over SSH that accepts and is silent, or falls silent in the middle, is named by every `infra` command in bounded time.",

@@ -40,7 +40,7 @@ async function stack(
       conditions: [{ type: "Ready", status: gone.includes(name) ? "False" : "True" }],
     },
   }));
-  const ways = await Promise.all(
+  const answers = await Promise.all(
     PODS.map(
       async (pod) =>
         `*port-forward*pod/${pod}*) echo "Forwarding from 127.0.0.1:${await port()} -> 7433"; exec sleep 600 ;;`,
@@ -48,7 +48,7 @@ async function stack(
   );
   await tools.add(
     "kubectl",
-    `case "$*" in\n*get*pods*) echo '${JSON.stringify({ items })}' ;;\n${ways.join("\n")}\n*exec*) echo files ;;\nesac`,
+    `case "$*" in\n*get*pods*) echo '${JSON.stringify({ items })}' ;;\n${answers.join("\n")}\n*exec*) echo files ;;\nesac`,
   );
   await writeFile(join(cli.home, "cairn.yaml"), CONFIGURATION);
   const node = { name: "main", workload: "lab-main", place: "cairn", image: "cairn:1", url: null };

@@ -142,8 +142,8 @@ describe.skipIf(lacks("root"))("PostgreSQL's data on Proxmox", () => {
     ]);
     rmSync(join(base, "played", "config"));
     await driver.deleteData(former, signal);
-    const left = readdirSync(data()).filter((name) => !name.startsWith("."));
-    expect(left.toSorted()).toEqual(["elsewhere", "one", "postgres-18"]);
+    const remaining = readdirSync(data()).filter((name) => !name.startsWith("."));
+    expect(remaining.toSorted()).toEqual(["elsewhere", "one", "postgres-18"]);
   });
 
   it("of before are unknown where the host does not answer", async () => {
