@@ -46,7 +46,12 @@ class Page extends CommandHelp {
   }
 
   protected override flags(flags: Command.Flag.Any[]): [string, string | undefined][] | undefined {
-    return super.flags(flags)?.map(([label, words]) => [label, words?.replace("Format output as json.", JSON_WORDS)]);
+    return super
+      .flags(flags)
+      ?.map(([label, words]) => [
+        label.replace(/<(?:value|option)>/, "VALUE"),
+        words?.replace("Format output as json.", JSON_WORDS),
+      ]);
   }
 
   protected override sections() {

@@ -45,6 +45,8 @@ export function chooseRelease({ tags, asked, branch }: VersionChoice): Release {
   if (newest) return newest;
   throw new UsageError(
     line === undefined ? "The repository has no release yet." : `There is no release of the line ${line} yet.`,
-    "Pass --version to name a pre-release.",
+    line === undefined
+      ? "`git pull && npm start` brings the newest commit; --version names a pre-release."
+      : "Pass --version to name a pre-release.",
   );
 }

@@ -208,7 +208,7 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
       ...facts.unusable.map((one) => `${one}.`),
     );
   }
-  if (provider.kind === "ollama") {
+  if (provider.id === "ollama") {
     notes.push(
       "Ollama gives a model a small context, and cuts off what is beyond it: set OLLAMA_CONTEXT_LENGTH=32768 where it runs (docs/models.md).",
     );

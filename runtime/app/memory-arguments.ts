@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Issue } from "../contracts/errors.ts";
 import { MemoryError } from "../contracts/errors.ts";
+import { issueWords, withoutRepeats } from "../domain/issue-words.ts";
 import { TIME_WINDOWS } from "../domain/time-window.ts";
 
 /** The arguments of the memory tools: one schema each, which validates calls and describes the tool to agents and clients. */
@@ -70,7 +71,7 @@ export function parseArguments<Schema extends z.ZodObject>(schema: Schema, args:
   const parsed = schema.safeParse(withoutNulls(args));
   if (parsed.success) return parsed.data;
   const names = Object.keys(schema.shape);
-  const issues = parsed.error.issues.flatMap((issue) => toIssues(issue, names));
+  const issues = withoutRepeats(parsed.error.issues.flatMap((issue) => toIssues(issue, names)));
   const summary = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
   throw new MemoryError("MEMORY_INVALID_ARGUMENT", `The arguments are not valid: ${summary}.`, { issues });
 }
@@ -79,7 +80,7 @@ function toIssues(issue: z.core.$ZodIssue, names: readonly string[]): Issue[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((path) => ({ path, message: `is not an argument; known are ${names.join(", ")}` }));
   }
-  return [{ path: issue.path.map(String).join("."), message: issue.message }];
+  return [{ path: issue.path.map(String).join("."), message: issueWords(issue.message) }];
 }
 
 function withoutNulls(args: unknown): unknown {

@@ -31,6 +31,15 @@ describe("the release that is chosen", () => {
     expect(() => chooseRelease({ tags, asked, branch })).toThrow(words);
   });
 
+  it("is none in a clone without releases, which is told how to go on", () => {
+    expect(() => chooseRelease({ tags: [], asked: undefined, branch: "main" })).toThrow(
+      expect.objectContaining({
+        message: "The repository has no release yet.",
+        hint: expect.stringContaining("`git pull && npm start`"),
+      }),
+    );
+  });
+
   it("is the newest whatever the order of the tags, and never a pre-release", () => {
     const number = fc.nat({ max: 30 });
     const version = fc.tuple(number, number, number, fc.boolean()).map(([a, b, c, pre]) => ({
