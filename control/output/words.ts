@@ -26,11 +26,11 @@ export function bytes(count: number): string {
 
 /** `Reading the memory: 12.0 MB`; without a number as long as it tells nothing. */
 export function soFar(doing: string, count: number): string {
-  return count < WORTH_TELLING ? doing : `${doing}: ${bytes(count)}`;
+  return count < SMALLEST_NAMED ? doing : `${doing}: ${bytes(count)}`;
 }
 
 /** Bytes; fewer are through before anybody could follow the number. */
-const WORTH_TELLING = 1_000_000;
+const SMALLEST_NAMED = 1_000_000;
 
 const UNITS: readonly (readonly [number, string])[] = [
   [86_400, "d"],

@@ -195,9 +195,9 @@ function memoryStaysBehind(
 function nodeStaysBehind(before: Answers | undefined, { deployment, memory }: Answers): readonly string[] {
   if (before?.deployment.target !== "manual" || deployment.target === "manual") return [];
   const same = before.memory === "embedded" && memory === "embedded";
-  const way =
+  const advice =
     "To take its memory along, write `cairn memory backup FILE` before this change and `cairn memory restore FILE` after `cairn infra up`.";
-  return [`A node that runs on this machine goes on until \`cairn stop\`.${same ? ` ${way}` : ""}`];
+  return [`A node that runs on this machine goes on until \`cairn stop\`.${same ? ` ${advice}` : ""}`];
 }
 
 function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string[] {

@@ -6,31 +6,39 @@ import { configSchema } from "../../runtime/config/schema.ts";
 
 const INTRODUCTION = `# Configuration
 
-A deployment directory holds \`cairn.yaml\`, \`.env\` and \`workspace/\`, and is made to be kept in git: \`.env\` and the state of the
-node are ignored. \`cairn init --yes\` writes all of it. It is the directory that \`--dir\` names, else the current one if it has a
-\`cairn.yaml\`, else \`SERVICE_HOME\`, or \`~/.cairn\`. The embedded store, logs and the node's key live in the home directory: \`SERVICE_HOME\`,
-else \`~/.cairn\` for the default directory and \`.cairn\` in any other one. \`cairn config validate\` checks a configuration without
-starting anything.
+A deployment directory holds \`cairn.yaml\`, \`.env\` and \`workspace/\`, and is made to be kept in git:
+\`.env\` and the state of the node are ignored. \`cairn init --yes\` writes all of it. It is the
+directory that \`--dir\` names, else the current one if it has a \`cairn.yaml\`, else \`SERVICE_HOME\`, or
+\`~/.cairn\`. The embedded store, logs and the node's key live in the home directory: \`SERVICE_HOME\`,
+else \`~/.cairn\` for the default directory and \`.cairn\` in any other one. \`cairn config validate\`
+checks a configuration without starting anything.
 
-Structural errors end the start with a report: where, what was found, what is allowed. Unknown keys, numbers out of the usual range
-and secrets in the file are warnings. What is marked as not in this version is read and does nothing: that is a warning, and an error
-where somebody would rely on it for money or safety (budgets, schedules, actions after tool calls, a mesh without TLS). Durations are
-written with a unit (\`900s\`, \`5m\`, \`1h30m\`), sizes as \`512Mi\` or \`2G\`, counts of tokens as \`128k\`.
+Structural errors end the start with a report: where, what was found, what is allowed. Unknown keys,
+numbers out of the usual range and secrets in the file are warnings. What is marked as not in this
+version is read and does nothing: that is a warning, and an error where somebody would rely on it
+for money or safety (budgets, schedules, actions after tool calls, a mesh without TLS). Durations
+are written with a unit (\`900s\`, \`5m\`, \`1h30m\`), sizes as \`512Mi\` or \`2G\`, counts of tokens as
+\`128k\`.
 
 ## References and secrets
 
-- \`\${NAME}\` stands for a variable, also inside a longer text; \`\${NAME:-default}\` has a default. A variable that is empty counts as
-  one that is not set. A literal \`\${\` is written \`$\${\`.
-- Variables come from the environment of the process and from \`.env\`. **The environment wins** over \`.env\`: what is set for one run
-  is what counts. A variable that is set to nothing in the environment does not hide one of \`.env\`.
-- \`op://vault/item/field\`, as the whole value or as the value of a variable, is read with the command \`op\` of 1Password. The
-  service's own variables (\`SERVICE_*\`, \`TOOL_SYNTH_*\`) may be such references, too.
-- What is not in use needs no secret: a provider that no agent names, a channel or MCP server with \`enabled: false\`, and what only a
-  deployment needs are left out with a warning when a reference of theirs cannot be resolved.
-- \`.env\` must belong to the user of the process. Permissions beyond 0600 are taken away with a warning; a file of another user ends
-  the start. A file of root that others cannot read (a mounted secret) is accepted. Links are followed and their target is checked.
-- \`init\` refers to the API key that it finds and does not copy it. A service that the system starts does not see your shell's
-  environment: write the key into \`.env\` then, or let \`cairn init --save-key\` do it.
+- \`\${NAME}\` stands for a variable, also inside a longer text; \`\${NAME:-default}\` has a default. A
+  variable that is empty counts as one that is not set. A literal \`\${\` is written \`$\${\`.
+- Variables come from the environment of the process and from \`.env\`. **The environment wins** over
+  \`.env\`: what is set for one run is what counts. A variable that is set to nothing in the
+  environment does not hide one of \`.env\`.
+- \`op://vault/item/field\`, as the whole value or as the value of a variable, is read with the
+  command \`op\` of 1Password. The service's own variables (\`SERVICE_*\`, \`TOOL_SYNTH_*\`) may be such
+  references, too.
+- What is not in use needs no secret: a provider that no agent names, a channel or MCP server with
+  \`enabled: false\`, and what only a deployment needs are left out with a warning when a reference of
+  theirs cannot be resolved.
+- \`.env\` must belong to the user of the process. Permissions beyond 0600 are taken away with a
+  warning; a file of another user ends the start. A file of root that others cannot read (a mounted
+  secret) is accepted. Links are followed and their target is checked.
+- \`init\` refers to the API key that it finds and does not copy it. A service that the system starts
+  does not see your shell's environment: write the key into \`.env\` then, or let
+  \`cairn init --save-key\` do it.
 
 ## Variables
 

@@ -52,7 +52,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     said += `${text}\n`;
     return terminal.err(`${text}\n`);
   };
-  const settled = (): void => {
+  const keepSaid = (): void => {
     said = "";
     unanswered = [];
   };
@@ -60,7 +60,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     const rows = rowsOf(said, process.stderr.columns);
     if (rows > 0) await terminal.err(`\u001b[${rows}A\u001b[J`);
     headings = headings.slice(0, headings.length - unanswered.length);
-    settled();
+    keepSaid();
   };
   /** Whether there is a configuration: what it has may be in use by its own node. */
   let changes = false;
@@ -76,7 +76,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
   };
   const answered = async <T>(value: T | Back): Promise<T | Back> => {
     if (value === BACK) await takeBack();
-    else settled();
+    else keepSaid();
     return value;
   };
   const ask = async <T>(question: (prompts: Prompts, context: Context) => Promise<T>): Promise<T | Back> =>
@@ -156,7 +156,7 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
         return [`  ${mark.dim(name.padEnd(10))} ${first}`, ...rest.map((line) => " ".repeat(FOUND_INDENT) + line)];
       });
       await say([mark.title(WORDS.detected), ...lines, "", mark.dim(wrapped(WORDS.keys))].join("\n"));
-      settled();
+      keepSaid();
     },
     async begin(phase, asks) {
       if (asks ? headings.at(-1) === phase : headings.includes(phase)) return;
@@ -222,13 +222,13 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
     async refused(reason) {
       await say(`\n${wrapped(failureText(describeFailure(reason), mark).trimEnd())}`);
       headings.push("review");
-      settled();
+      keepSaid();
       return decide<never>(WORDS.refusedQuestion, []);
     },
     async review(review) {
       await say(`\n${reviewText(review, mark, process.stderr.columns)}`);
       headings.push("review");
-      settled();
+      keepSaid();
       return decide(WORDS.reviewQuestion, [{ value: "write" as const, name: WORDS.write }]);
     },
   };

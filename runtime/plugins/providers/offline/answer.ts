@@ -32,11 +32,11 @@ const NOTED = "Noted: what you write is kept in memory, and you can ask me for i
 
 /** Whether a message tells something, so that nothing is to be looked for: by its first words, in English. Pure. */
 export function isStatement(text: string): boolean {
-  return !isQuestion(text) && TELLING.test(text);
+  return !isQuestion(text) && STATEMENT.test(text);
 }
 
 /** A subject, or a request to remember, and words behind it: two words may be what is looked for (`the boat`). */
-const TELLING =
+const STATEMENT =
   /^(?:please\s+)?(?:i|we|you|he|she|it|they|my|our|your|his|her|its|their|the|a|an|this|that|these|those|there|remember|note|keep|save|store)(?:['\u2019](?:m|s|re|ve|d|ll))?(?:\s+\S+){2}/i;
 
 export function compose(question: string, hits: readonly MemoryHit[], options: AnswerOptions): string {

@@ -137,8 +137,8 @@ describe("an answer without a model", () => {
     "I'm allergic to nuts.",
     "The boat lies in Kiel now",
     "please remember the code of the gate is 4711",
-  ])("looks for nothing where it is told something: %s", async (told) => {
-    expect(await answer(told, [{ content: "My cat is called Miso." }])).toMatch(/^Noted: /);
+  ])("looks for nothing where it is told something: %s", async (statement) => {
+    expect(await answer(statement, [{ content: "My cat is called Miso." }])).toMatch(/^Noted: /);
   });
 
   it.each(["cat", "the cat", "My cat's name?", "how is my cat called", "tell me about my cat", "cat food brands"])(
