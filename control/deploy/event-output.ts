@@ -84,11 +84,13 @@ function liveOutput(terminal: Terminal, now: () => number): EventOutput {
     progress.update(progressText(phase.text, counted));
     ticking ??= setInterval(draw, TICK_MS).unref();
   };
-  const end = async (): Promise<void> => {
+  // At once: what is drawn next is another line, which has to be taken off, too.
+  const end = (): Promise<void> => {
     clearInterval(ticking);
     ticking = undefined;
-    await progress?.end();
+    const ended = progress?.end();
     progress = null;
+    return ended ?? Promise.resolve();
   };
   return {
     show(event) {

@@ -19,7 +19,7 @@ export function startProgress(terminal: Terminal, now: () => number = () => perf
     update(text) {
       if (text === shown) return;
       if (terminal.errIsTerminal) {
-        void terminal.err(`${CLEAR_LINE}${terminal.errMark.dim(text)}`);
+        void terminal.err(`${CLEAR_LINE}${terminal.errMark.dim(inOneRow(text, terminal.errColumns))}`);
       } else {
         if (now() - saidAt < PLAIN_EVERY_MS) return;
         saidAt = now();
@@ -31,4 +31,11 @@ export function startProgress(terminal: Terminal, now: () => number = () => perf
       if (shown !== "" && terminal.errIsTerminal) await terminal.err(CLEAR_LINE);
     },
   };
+}
+
+/** What is broken into two rows could not be taken off the terminal as one line. */
+function inOneRow(text: string, columns: number | undefined): string {
+  const characters = [...text];
+  if (!columns || characters.length < columns) return text;
+  return `${characters.slice(0, columns - 2).join("")}…`;
 }

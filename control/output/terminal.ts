@@ -20,6 +20,8 @@ export interface Terminal {
   err(text: string): Promise<void>;
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
+  /** Of a row of `err`; undefined where that is no terminal, or does not know. Changes with its window. */
+  readonly errColumns: number | undefined;
   readonly inIsTerminal: boolean;
   /** Whether `out` is to be coloured. */
   readonly outColours: boolean;
@@ -35,6 +37,9 @@ export function processTerminal(): Terminal {
     err: (text) => write(process.stderr, text),
     outIsTerminal: process.stdout.isTTY === true,
     errIsTerminal: process.stderr.isTTY === true,
+    get errColumns() {
+      return process.stderr.columns;
+    },
     inIsTerminal: process.stdin.isTTY === true,
     outColours: styleText("bold", "x", { stream: process.stdout }) !== "x",
     mark: markFor(process.stdout),

@@ -202,9 +202,11 @@ function nodeStaysBehind(before: Answers | undefined, { deployment, memory }: An
 
 function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string[] {
   const notes: string[] = [];
+  const { target } = answers.deployment;
   if (provider.kind === "offline") {
+    const then = target === "manual" ? "cairn restart" : "cairn infra up";
     notes.push(
-      "No language model is configured: the agent answers with what its memory finds. Start Ollama and run `cairn provider ollama --model NAME`, or write ANTHROPIC_API_KEY=... into .env and run `cairn provider anthropic`; then `cairn restart`.",
+      `No language model is configured: the agent answers with what its memory finds. Start Ollama and run \`cairn provider ollama --model NAME\`, or write ANTHROPIC_API_KEY=... into .env and run \`cairn provider anthropic\`; then \`${then}\`.`,
       ...facts.unusable.map((one) => `${one}.`),
     );
   }
@@ -213,7 +215,6 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
       "Ollama gives a model a small context, and cuts off what is beyond it: set OLLAMA_CONTEXT_LENGTH=32768 where it runs (docs/models.md).",
     );
   }
-  const { target } = answers.deployment;
   notes.push(...unreachable(answers, provider, facts));
   for (const { variable } of secretsOf(answers)) {
     if (inFile.has(variable)) continue;

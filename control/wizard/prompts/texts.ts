@@ -117,7 +117,7 @@ export const FINISH = {
   questions: {
     service: "Start it with the machine, too? (writes and enables {file})",
     start: "Start it now?",
-    deploy: "Deploy now? (`cairn infra up`: shows the changes and asks; the first time it makes an image, for minutes)",
+    deploy: "Deploy now? (shows the changes and asks; an image takes minutes)",
   },
   usual: { service: false, start: true, deploy: false },
   talk: "Talk to {agent} with `cairn chat`.",

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { eventOutput, progressText } from "../../../control/deploy/event-output.ts";
 import type { InfraEvent } from "../../../control/deploy/schemas.ts";
@@ -26,6 +27,7 @@ function recording() {
     },
     outIsTerminal: false,
     errIsTerminal: false,
+    errColumns: undefined,
     inIsTerminal: false,
     outColours: false,
     mark: plain,
@@ -73,6 +75,38 @@ describe("the events of an operation", () => {
     expect(err()).toContain("Applying (0 of 7, 12 s): main");
     expect(err()).toContain("Applying (1 of 7, 12 s)");
   });
+});
+
+/** The rows of a terminal of so many columns after this was written to it, without those that are empty. */
+function rowsOn(columns: number, written: string): string[] {
+  const rows = [""];
+  for (const [part] of written.replaceAll("\u001b[2K", "\f").matchAll(/[\f\r\n]|[^\f\r\n]+/g)) {
+    const last = rows.length - 1;
+    if (part === "\n") rows.push("");
+    else if (part === "\f") rows[last] = "";
+    else if (part !== "\r") {
+      const broken = `${rows[last]}${part}`.match(new RegExp(`.{1,${columns}}`, "g"));
+      rows.splice(last, 1, ...(broken ?? [""]));
+    }
+  }
+  return rows.filter((row) => row !== "");
+}
+
+it("the live line leaves nothing on a terminal, however narrow, between the lines that stay", async () => {
+  const { terminal, err } = recording();
+  const output = eventOutput({ ...terminal, errIsTerminal: true, errColumns: 40 }, false, () => 0);
+  output.show({ schema: 1, event: "phase", time, phase: "up", message: "Applying", total: 3 });
+  const resource = { schema: 1, event: "resource", time, op: "create", type: "docker:Container" } as const;
+  const names = ["the-first-container", "the-second-container", "the-third-container"];
+  for (const state of ["started", "done"] as const) {
+    for (const name of names) {
+      output.show({ ...resource, name, urn: name, state });
+      // Events come one by one.
+      await setImmediate();
+    }
+  }
+  await output.pause();
+  expect(rowsOn(40, err())).toEqual(names.map((name) => `  created ${name}`));
 });
 
 it("an amount that is not known is not said", () => {
