@@ -116,9 +116,9 @@ async function everything({ name, enter }: TypedStack): Promise<string> {
   const sql = rows.join(" union all ").replace("from api_tokens t", "from (select id, name, hash from api_tokens) t");
   const found = [await docker("exec", `${name}-postgres`, "psql", ..."-U postgres -d cairn -Atc".split(" "), sql)];
   for (const node of NODES) {
-    const look =
+    const script =
       "cd / && stat -c '%n %a %u' var/lib/cairn srv/cairn/workspace/* && sha256sum var/lib/cairn/node.key && cat srv/cairn/workspace/*";
-    found.push((await enter(["--node", node, "--", "sh", "-c", look])).stdout);
+    found.push((await enter(["--node", node, "--", "sh", "-c", script])).stdout);
   }
   return found.join("\n");
 }

@@ -36,19 +36,19 @@ export async function checkRestore(
     const { parts, left_out } = await opened.read(keeping(texts));
     const isStack = manifest.deployment.nodes !== null;
     onStep("Looking at this machine");
-    const left = await inspectStaging(places);
-    const { pending } = left;
+    const staging = await inspectStaging(places);
+    const { pending } = staging;
     const goesOnAt = pending?.backup === manifest.id ? pending.step : null;
     const mayBeFull = goesOnAt === "memory";
     const configuration = await ofConfiguration(texts, { deployment, manifest, mayBeFull, signal });
-    const isHalf = goesOnAt === null && pending?.step === "placing" && left.unnamed.includes(places.directory);
+    const isHalf = goesOnAt === null && pending?.step === "placing" && staging.unnamed.includes(places.directory);
     // What is filled already is only given its names.
     const isFilled = goesOnAt === "placing";
     const found = [
       ofSchema(manifest, schema),
       await ofRunningNode(deployment.home),
-      left.obstacle,
-      ...(isHalf ? [halfPlaced(places)] : await ofPlaces(places, isFilled ? left.unnamed : targetsOf(places))),
+      staging.obstacle,
+      ...(isHalf ? [halfPlaced(places)] : await ofPlaces(places, isFilled ? staging.unnamed : targetsOf(places))),
       ...(isFilled ? [] : await ofRoom(neededRoom(places, parts, isStack ? undefined : configuration.store), places)),
       // Of a stack only the directory is restored, wherever its memory is.
       ...(isStack || isFilled ? [] : configuration.obstacles),

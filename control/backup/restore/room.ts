@@ -36,21 +36,21 @@ export function neededRoom(places: RestorePaths, parts: readonly Part[], store: 
 
 /** One for each disk that is too small. What a killed restore has left there is removed first, and counts as free. */
 export async function ofRoom(needs: readonly Need[], places: RestorePaths): Promise<Obstacle[]> {
-  const disks = new Map<number, { place: string; needed: number; hint: string; left: number }>();
+  const disks = new Map<number, { place: string; needed: number; hint: string; removable: number }>();
   for (const { path, bytes, hint } of needs) {
     const place = await parentOf(path);
     const { dev } = await stat(place);
-    const { needed = 0, ...first } = disks.get(dev) ?? { place, hint, left: 0 };
+    const { needed = 0, ...first } = disks.get(dev) ?? { place, hint, removable: 0 };
     disks.set(dev, { ...first, needed: needed + bytes });
   }
   for (const target of targetsOf(places)) {
     const disk = disks.get((await stat(await parentOf(target))).dev);
-    if (disk !== undefined) disk.left += await sizeOf(stagingOf(target));
+    if (disk !== undefined) disk.removable += await sizeOf(stagingOf(target));
   }
   const found: Obstacle[] = [];
-  for (const { place, needed, hint, left } of disks.values()) {
+  for (const { place, needed, hint, removable } of disks.values()) {
     const { bavail, bsize } = await statfs(place);
-    const free = bavail * bsize + left;
+    const free = bavail * bsize + removable;
     if (free >= needed) continue;
     found.push({
       message: `The disk of ${place} has ${inWords(free)} free, and ${inWords(needed)} are to be unpacked.`,

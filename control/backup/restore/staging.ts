@@ -54,7 +54,7 @@ const NOTE = "started";
 const LOCK = "lock";
 const FILLED = "filled";
 
-export interface LeftByRestore {
+export interface InterruptedRestore {
   readonly pending: Note | null;
   /** What was filled and has no name yet. */
   readonly unnamed: readonly string[];
@@ -63,7 +63,7 @@ export interface LeftByRestore {
 }
 
 /** What an earlier restore has left, as `openStaging` would find it. Changes nothing. */
-export async function inspectStaging(places: RestorePaths): Promise<LeftByRestore> {
+export async function inspectStaging(places: RestorePaths): Promise<InterruptedRestore> {
   const targets = targetsOf(places);
   const root = stagingOf(places.directory);
   const unnamed: string[] = [];
