@@ -1,12 +1,10 @@
 /** The disk of the Docker host full, before `up`, in the middle of it, of a change and of `up --roll`: said, and finished with room. */
 
-import { appendFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { lacks } from "../lanes/tools.ts";
 import { IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
-import { roomOn, type SecondEngine } from "../support/docker/second-engine.ts";
 import { stackOnHost } from "../support/docker/stack-on-host.ts";
+import { emptyDisk, fillDisk } from "../support/faults/full-disk.ts";
 
 const phase = (name: string) => `"phase":"${name}"`;
 const step = (op: string, state: string) => `"op":"${op}","state":"${state}"`;
@@ -30,15 +28,15 @@ describe.skipIf(lacks("docker", "docker-images", "docker-twice", "pulumi-docker"
     }, async () => {
       const { stack, engine } = await stackOnHost(["a", "b"], { diskMiB: DISK_MIB });
       const fullAt = async (event: string, command: readonly string[]): Promise<void> => {
-        const answer = await stack.meanwhile<Failure>(event, () => fill(engine, 0), ...command);
-        rmSync(fillerOf(engine));
+        const answer = await stack.meanwhile<Failure>(event, () => fillDisk(engine.disk, 0), ...command);
+        emptyDisk(engine.disk);
         expect(answer.error, `${command.join(" ")} at ${event}`).toMatchObject({ code: "INFRA_DISK_FULL" });
       };
       // Before anything is made.
-      fill(engine, 500 * MIB);
+      fillDisk(engine.disk, 500 * MIB);
       expect(await stack.refused(...UP)).toMatchObject({ code: "INFRA_DISK_FULL" });
       await stack.expectRemoved([]);
-      rmSync(fillerOf(engine));
+      emptyDisk(engine.disk);
 
       await fullAt(phase("up"), UP);
       expect(await stack.finished(...UP)).toMatchObject({ healthy: true });
@@ -58,24 +56,3 @@ describe.skipIf(lacks("docker", "docker-images", "docker-twice", "pulumi-docker"
     });
   },
 );
-
-const fillerOf = ({ disk }: SecondEngine): string => join(disk, "filler");
-
-/** To the last page, or so that this many bytes are left. */
-function fill(engine: SecondEngine, room: number): void {
-  const file = fillerOf(engine);
-  try {
-    for (;;) {
-      const remaining = roomOn(engine.disk) - room;
-      if (remaining <= 0) return;
-      appendFileSync(file, Buffer.alloc(Math.max(512, Math.min(remaining, 16 * MIB))));
-    }
-  } catch {
-    // The last page of it, too: a small file fits where a large block does not.
-    try {
-      for (;;) appendFileSync(file, Buffer.alloc(512));
-    } catch {
-      // Full.
-    }
-  }
-}

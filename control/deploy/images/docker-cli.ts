@@ -109,8 +109,9 @@ export function dockerFailure(words: string, what: string, host: DockerEngine = 
       hint: hintFor(host),
     });
   }
-  if (isDiskFull(words)) return diskFull(line, host);
-  return new InfraError("INFRA_FAILED", `\`${what}\` failed ${placeOf(host)}: ${line || "it said nothing"}`);
+  if (isDiskFull(words)) return diskFull(words.split("\n").find(isDiskFull)?.trim() ?? line, host);
+  const failed = host === "local" ? "failed" : `failed ${placeOf(host)}`;
+  return new InfraError("INFRA_FAILED", `\`${what}\` ${failed}: ${line || "it said nothing"}`);
 }
 
 export function diskFull(line: string, host: DockerEngine = "local"): InfraError {
@@ -176,6 +177,8 @@ function hintFor(host: DockerEngine): string {
     : "Start it (`systemctl start docker`, or Docker Desktop), and see that your user may use it: `docker version`.";
 }
 
+/** Without what Docker says of its own help after a failed `run`. */
 function lastLine(words: string): string {
-  return words.trim().split("\n").at(-1)?.trim() ?? "";
+  const lines = words.split("\n").map((line) => line.trim());
+  return lines.filter((line) => line !== "" && !/^(?:See|Run) 'docker .*--help'/.test(line)).at(-1) ?? "";
 }

@@ -38,7 +38,7 @@ export async function runInside(server: Server, argv: readonly string[], signal:
   const result = await execa(command.program, command.args, { reject: false, stdin: "ignore", cancelSignal: signal });
   await command.close();
   signal.throwIfAborted();
-  if (result.failed) throw server.failure(result.stderr, `${argv[0]} in ${server.name}`);
+  if (result.failed) throw server.failure(wordsOf(result), `${argv[0]} in ${server.name}`);
   return result.stdout;
 }
 
@@ -69,12 +69,12 @@ export async function copyDatabase(own: Server, second: Server, from: number, si
   const reader = await own.command(["pg_dump", ...asSuperuser(own), "-Fc", "-Z0", ...only], { input: false });
   const writer = await second.command(["/bin/sh", "-c", restore], { input: true });
   const writing = execa(reader.program, reader.args, options);
-  const restored = await writing.pipe(writer.program, writer.args, options);
+  const restored = await writing.pipe(writer.program, writer.args, { ...options, buffer: true });
   const dumped = await writing;
   await Promise.all([reader.close(), writer.close()]);
   signal.throwIfAborted();
   // A restore that fails ends the dump, too: its words come first.
-  if (restored.failed) throw second.failure(restored.stderr, "pg_restore");
+  if (restored.failed) throw second.failure(wordsOf(restored), "pg_restore");
   if (dumped.failed) throw own.failure(dumped.stderr, "pg_dump");
   await psql(second, "ANALYZE;", signal);
 }
@@ -85,8 +85,13 @@ async function psql(server: Server, sql: string, signal: AbortSignal): Promise<s
   const result = await execa(command.program, command.args, { reject: false, input: sql, cancelSignal: signal });
   await command.close();
   signal.throwIfAborted();
-  if (result.failed) throw server.failure(result.stderr, `psql in ${server.name}`);
+  if (result.failed) throw server.failure(wordsOf(result), `psql in ${server.name}`);
   return result.stdout;
+}
+
+/** A program's last words, else Docker's own: that a command could not be begun is said where its output would be. */
+function wordsOf({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }): string {
+  return stderr.trim() === "" ? stdout : stderr;
 }
 
 function asSuperuser({ port }: Server): string[] {

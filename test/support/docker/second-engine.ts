@@ -5,7 +5,7 @@
 
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, globSync, readFileSync, rmdirSync, statfsSync } from "node:fs";
+import { existsSync, globSync, readFileSync, rmdirSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -104,12 +104,6 @@ export async function startSecondEngine({ diskMiB }: { readonly diskMiB?: number
     start,
     stop,
   };
-}
-
-/** Bytes that are left on a disk. */
-export function roomOn(disk: string): number {
-  const { bavail, bsize } = statfsSync(disk);
-  return bavail * bsize;
 }
 
 function firstChild(pid: number): number | null {

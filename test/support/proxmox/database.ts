@@ -45,6 +45,8 @@ export interface ProxmoxDatabase {
   readonly upgrade: () => ReturnType<typeof upgradePostgres>;
   /** Steps that fail after they were done, until the next call. */
   failing(...steps: readonly Step[]): void;
+  /** Called with each event of the operations, until the next call. */
+  watch(listener: OperationInput["onEvent"]): void;
   image(): string | undefined;
   setImage(image: string | undefined): void;
   /** Another node beside `one`, with its number and the end of its address. */
@@ -60,16 +62,17 @@ export interface ProxmoxDatabase {
   stop(): Promise<void>;
 }
 
-/** Deployed, healthy, with the table `kept`. */
-export async function proxmoxDatabase(): Promise<ProxmoxDatabase> {
+/** Deployed, healthy, with the table `kept`. `diskMiB`: see `startProxmox`. */
+export async function proxmoxDatabase(options: { readonly diskMiB?: number } = {}): Promise<ProxmoxDatabase> {
   const { postgres } = await ensureTestImages();
   const next = await ensureNextPostgres();
-  const host = await startProxmox();
+  const host = await startProxmox(options);
   const road = await openRoad(host.ssh.port);
   const dir = mkdtempSync(join(tmpdir(), "cairn-pve-pg-"));
   const node = makeImage(dir, join(host.template, "bin", "busybox"), "1");
   const path = process.env["PATH"] ?? "";
   let steps: readonly Step[] = [];
+  let watcher: OperationInput["onEvent"] = () => undefined;
   let plan = planOn(host, road, postgres, node);
   const network = plan.nodes[0]?.address.replace(/\.\d+\/24$/, "") ?? "";
 
@@ -117,7 +120,7 @@ export async function proxmoxDatabase(): Promise<ProxmoxDatabase> {
           return { ...read, plan: { ...plan, nodes } };
         },
       },
-      onEvent: () => undefined,
+      onEvent: (event) => watcher(event),
       signal: new AbortController().signal,
       killSignal: new AbortController().signal,
     };
@@ -157,6 +160,9 @@ export async function proxmoxDatabase(): Promise<ProxmoxDatabase> {
     upgrade: () => upgradePostgres(run(), { image: next, yes: true }),
     failing: (...next) => {
       steps = next;
+    },
+    watch: (listener) => {
+      watcher = listener;
     },
     image: () => plan.postgres?.image,
     setImage: (image) => withDatabase({ image: image ?? "" }),

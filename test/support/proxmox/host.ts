@@ -26,6 +26,7 @@ export interface ProxmoxTestHost {
   readonly ssh: SshServer;
   /** State of the stand-ins: conf/, calls, and switches for faults. */
   readonly state: string;
+  /** Below it is a disk of its own, where it has one. */
   readonly dataDir: string;
   readonly template: string;
   /** A plan for one node `one` here; its address is in the bridge's network. */
@@ -40,14 +41,17 @@ export interface ProxmoxTestHost {
 const FAKES = join(import.meta.dirname, "..", "..", "fakes", "proxmox");
 const TEMPLATE = "local:vztmpl/debian-13-docker_13.1-1_amd64.tar.zst";
 
-export async function startProxmox(): Promise<ProxmoxTestHost> {
+/** `diskMiB`: of a disk of its own, with storage and data; that of the machine when absent. */
+export async function startProxmox({ diskMiB }: { readonly diskMiB?: number } = {}): Promise<ProxmoxTestHost> {
   const template = proxmoxTemplate();
   const id = randomBytes(3).toString("hex");
   const state = mkdtempSync(join(tmpdir(), "cairn-pve-"));
   // The users of unprivileged containers pass through it.
   chmodSync(state, 0o711);
   const dataDir = join(state, "data");
-  mkdirSync(dataDir);
+  // The stand-ins' own state stays elsewhere, as that of Proxmox does.
+  const disk = diskMiB === undefined ? null : mountDisk(state, diskMiB);
+  for (const folder of [dataDir, join(state, "ct")]) mkdirSync(folder, { recursive: true });
   symlinkSync(template, join(state, "template"));
   writeFileSync(join(state, "prefix"), `cairn${id}-`);
   writeFileSync(join(state, "templates"), `${TEMPLATE}\n`);
@@ -123,11 +127,34 @@ esac
       await ssh.stop();
       forgetBridge();
       ip("link", "del", bridge);
+      disk?.unmount();
       const mounted = readFileSync("/proc/mounts", "utf8")
         .split("\n")
         .filter((line) => line.includes(` ${state}/`));
       if (mounted.length > 0) throw new Error(`still mounted: ${mounted.join("; ")}`);
       rmSync(state, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A file as the disk of storage and data: of a tmpfs every page would count as memory of the container that writes it. */
+function mountDisk(state: string, mib: number) {
+  const folder = mkdtempSync("/var/tmp/cairn-pve-");
+  const [file, root] = [join(folder, "disk"), join(state, "disk")];
+  execFileSync("truncate", ["--size", `${mib}M`, file]);
+  execFileSync("mkfs.ext4", ["-q", "-m", "0", file]);
+  mkdirSync(root);
+  execFileSync("mount", ["-o", "loop", file, root]);
+  const shown = ["ct", "data"].map((name) => ({ there: join(root, name), here: join(state, name) }));
+  for (const { there, here } of shown) {
+    mkdirSync(there);
+    mkdirSync(here);
+    execFileSync("mount", ["--bind", there, here]);
+  }
+  return {
+    unmount: () => {
+      for (const place of [...shown.map(({ here }) => here), root]) execFileSync("umount", ["--lazy", place]);
+      rmSync(folder, { recursive: true });
     },
   };
 }

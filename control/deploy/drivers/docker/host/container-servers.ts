@@ -11,8 +11,10 @@ import {
   askDocker,
   type DockerEngine,
   type DockerOutcome,
+  diskFull,
   dockerCommand,
   dockerFailure,
+  isDiskFull,
   tryDocker,
 } from "../../../images/docker-cli.ts";
 import { hasImage } from "../../../images/transport.ts";
@@ -27,6 +29,8 @@ import { secondServer } from "./second-server.ts";
 const START_MS = 300_000;
 const STOP_MS = 10 * 60_000;
 const ONE_OFF_MS = 120_000;
+/** How far back a server's words explain what has just failed. */
+const LATELY = "1m";
 const POLL_MS = 500;
 
 export interface ServersPlace {
@@ -90,7 +94,14 @@ export function containerServers(place: ServersPlace): ContainerServers {
 
     closeToNodes: (signal) => closeDatabase(own, signal),
 
-    copy: (from, signal) => whileReachable(host, signal, (ending) => copyDatabase(own, second, from, ending)),
+    async copy(from, signal) {
+      try {
+        await whileReachable(host, signal, (ending) => copyDatabase(own, second, from, ending));
+      } catch (error) {
+        signal.throwIfAborted();
+        throw (await saidOfFullDisk([second.name, own.name], host, signal)) ?? error;
+      }
+    },
     contents: (server, signal) =>
       whileReachable(host, signal, (ending) => contentsOf(server === "own" ? own : second, ending)),
 
@@ -127,19 +138,37 @@ export function serverIn(host: DockerEngine, container: string, port: number): S
   };
 }
 
+/** INFRA_DISK_FULL where one of the servers has just said so: to its clients it only closes the connection. */
+async function saidOfFullDisk(
+  containers: readonly string[],
+  host: DockerEngine,
+  signal: AbortSignal,
+): Promise<InfraError | null> {
+  for (const name of containers) {
+    const { stdout, stderr } = await tryDocker(["container", "logs", "--since", LATELY, name], { host, signal });
+    const line = `${stdout}\n${stderr}`.split("\n").findLast(isDiskFull);
+    if (line !== undefined) return diskFull(line, host);
+  }
+  return null;
+}
+
 /** INFRA_FAILED with the last words of a server that ended, or that does not answer in time. */
 async function untilAnswering(
   container: string,
   { host, port }: Pick<ServersPlace, "host" | "port">,
   signal: AbortSignal,
 ): Promise<void> {
-  for (let waited = 0; waited < START_MS; waited += POLL_MS) {
-    const { ok } = await tryDocker(["exec", container, ...postgresProbe(port)], { host, signal });
+  for (const end = performance.now() + START_MS; performance.now() < end; ) {
+    const { ok, stdout, stderr } = await tryDocker(["exec", container, ...postgresProbe(port)], { host, signal });
     if (ok) return;
+    // Where the disk has no room for it, Docker cannot even ask; it says so where the probe's own words would be.
+    if (isDiskFull(stdout + stderr)) throw dockerFailure(stdout + stderr, "docker exec", host);
     const [found] = await findContainers([container], host, signal);
     if (found?.status !== "running") break;
     await setTimeout(POLL_MS, undefined, { signal });
   }
+  const full = await saidOfFullDisk([container], host, signal);
+  if (full !== null) throw full;
   const { stderr } = await tryDocker(["container", "logs", "--tail", "5", container], { host, signal });
   throw new InfraError(
     "INFRA_FAILED",
