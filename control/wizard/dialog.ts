@@ -26,7 +26,7 @@ export type Back = typeof BACK;
 export interface Dialog {
   /** Phases with a person: the answers are kept in a draft, and what would be written is shown first. */
   readonly attended: boolean;
-  found(facts: Facts, existing: boolean): Promise<void>;
+  found(facts: Facts, dir: string, existing: boolean): Promise<void>;
   /** Before each question, with all phases before its own: what is on the screen already is not said again. `asks` is false where all of
    * the phase is answered, or nothing belongs to it. */
   begin(phase: Phase, asks: boolean): Promise<void>;

@@ -39,7 +39,7 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
 
   const first = startingState(options, existing, dialog);
   const facts = await detectMachine(options, env, answersOf(first), dialog);
-  await dialog.found(facts, existing !== null);
+  await dialog.found(facts, dir, existing !== null);
   const inFile = new Set(Object.keys(secretsFile.values).filter((name) => secretsFile.values[name]));
   const around: Surroundings = { facts, env, inFile };
   const start = await resumed(options, dialog, first);
@@ -90,13 +90,18 @@ function startingState(options: InitOptions, existing: Existing | null, dialog: 
   return { tree: flags.tree, answered: new Set([...pinned, ...given]) };
 }
 
+const TOOLS_OF: Readonly<Record<Answers["deployment"]["target"], readonly ToolName[]>> = {
+  manual: [],
+  docker: ["docker"],
+  proxmox: ["ssh"],
+  kubernetes: ["kubectl"],
+};
+
 /** At a terminal everything is probed; otherwise only what the answers depend on. */
 function detectMachine(options: InitOptions, env: Environment, answers: Answers, dialog: Dialog): Promise<Facts> {
-  const { target } = answers.deployment;
-  const needed: ToolName[] = target === "kubernetes" ? ["kubectl"] : target === "docker" ? ["docker"] : [];
   return detectFacts({
     env,
-    tools: dialog.attended ? TOOLS : needed,
+    tools: dialog.attended ? TOOLS : TOOLS_OF[answers.deployment.target],
     allServers: dialog.attended || answers.provider.id !== undefined,
     ...(options.localServers ? { localServers: options.localServers } : {}),
     ...(options.detectTimeoutMs === undefined ? {} : { serverTimeoutMs: options.detectTimeoutMs }),

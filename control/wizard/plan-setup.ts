@@ -227,7 +227,15 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
   }
   if (target === "docker" && facts.docker !== null && facts.docker.version === null && isLocal(answers))
     notes.push("Docker is installed here, and its service did not answer: start it before `cairn infra up`.");
+  if (target === "kubernetes" && facts.kubernetes?.contexts.length === 0)
+    notes.push("kubectl knows no cluster: `kubectl config get-contexts` has to show one before `cairn infra up`.");
+  if (target === "proxmox" && (answers.deployment.proxmox.identity_file ?? null) === null && hasNoKey(facts))
+    notes.push("No SSH key was found: load one with `ssh-add FILE`, or name its file, before `cairn infra up`.");
   return notes;
+}
+
+function hasNoKey({ ssh }: Facts): boolean {
+  return ssh !== null && ssh.agentKeys + ssh.keyFiles === 0;
 }
 
 /** A model server that the nodes, which are containers, would not reach as it is. */

@@ -1,7 +1,8 @@
 /** What was found on the machine, in words. Pure. */
 import type { Facts } from "../detect/facts.ts";
 
-export function foundLines(facts: Facts, existing: boolean): [name: string, value: string][] {
+/** `dir`: of the deployment, as the terminal shows it. */
+export function foundLines(facts: Facts, dir: string, existing: boolean): [name: string, value: string][] {
   const { node, docker, pulumi, kubernetes, ssh, servers, provider, embeddings, unusable } = facts;
   return [
     ["Node.js", node],
@@ -11,7 +12,12 @@ export function foundLines(facts: Facts, existing: boolean): [name: string, valu
     ["SSH", ssh === null ? "not found" : `${keys(ssh.agentKeys, "in the agent")}, ${keys(ssh.keyFiles, "in ~/.ssh")}`],
     ["Models", [...new Set([provider, ...servers].map(({ reason }) => reason)), ...unusable].join("; ")],
     ["Vectors", embeddings.length === 0 ? "no embedding model" : embeddings.map(({ model }) => model).join(", ")],
-    ["cairn.yaml", existing ? "there: its answers are offered, and only what changes is written" : "none yet"],
+    [
+      "cairn.yaml",
+      existing
+        ? `there, in ${dir}: its answers are offered, and only what changes is written`
+        : `none yet in ${dir}, where it is written (elsewhere: --dir)`,
+    ],
   ];
 }
 

@@ -149,9 +149,9 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
 
   return {
     attended: true,
-    found: async (facts, existing) => {
+    found: async (facts, dir, existing) => {
       changes = existing;
-      const lines = foundLines(facts, existing).flatMap(([name, value]) => {
+      const lines = foundLines(facts, dir, existing).flatMap(([name, value]) => {
         const [first = "", ...rest] = wrap(visible(value), FOUND_INDENT, process.stderr.columns);
         return [`  ${mark.dim(name.padEnd(10))} ${first}`, ...rest.map((line) => " ".repeat(FOUND_INDENT) + line)];
       });

@@ -1,5 +1,6 @@
 import { MemoryError } from "../../contracts/errors.ts";
 import type { MemoryHit, SearchMode, SearchScope, Visibility } from "../../contracts/memory.ts";
+import { sanitize } from "../../domain/cap.ts";
 import { isOfflineAnswer } from "../../domain/offline-answer.ts";
 import { type SearchWeights, searchScore } from "../../domain/scoring.ts";
 import { spellableWords } from "../../domain/search-terms.ts";
@@ -50,7 +51,8 @@ const SIMILAR_UNITS = 200;
 /** What looks like a word of the query is worth half of what is one. */
 const SIMILAR_WORTH = 0.5;
 
-export async function search(deps: SearchDeps, request: SearchRequest): Promise<MemoryHit[]> {
+export async function search(deps: SearchDeps, given: SearchRequest): Promise<MemoryHit[]> {
+  const request = { ...given, query: sanitize(given.query) };
   request.signal?.throwIfAborted();
   const relevant = await rankedOf(deps, request);
   request.signal?.throwIfAborted();

@@ -1,16 +1,19 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Parser } from "@oclif/core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import Init from "../../../control/commands/init.ts";
 import { initialize } from "../../../control/wizard/init.ts";
 import { readProject } from "../../../infra/project.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
 import { bareEnvironment, temporaryDirectory } from "../../support/deployment.ts";
+import { createFakeTools } from "../../support/fake-tools.ts";
 import { writtenFiles } from "../../support/terminal/setup-session.ts";
 import { TARGETS } from "../../support/terminal/targets.ts";
 
 const GOLDEN = new URL("../../fixtures/init/", import.meta.url);
+/** Where the shell of played tools finds its own. */
+const PATH = "/usr/bin:/bin";
 const ENV = bareEnvironment({ PATH: "/nonexistent", SERVICE_API_TOKEN: "token-of-this-test-only" });
 
 async function setup(argv: readonly string[], env = ENV) {
@@ -55,6 +58,18 @@ describe("a setup by flags", () => {
     });
     const { result } = await setup(["--target", "kubernetes"]);
     expect(result).toMatchObject({ target: "kubernetes", memory: "datahub", agents: ["main"] });
+  });
+
+  test.each([
+    ["kubernetes", { kubectl: `echo '{"contexts": []}'` }, "kubectl knows no cluster: `kubectl config get-contexts`"],
+    ["proxmox", { ssh: "exit 0", "ssh-add": "exit 1" }, "No SSH key was found: load one with `ssh-add FILE`"],
+  ] as const)("for %s says what `infra up` will want, and this machine lacks", async (name, answers, note) => {
+    const tools = await createFakeTools();
+    onTestFinished(tools.remove);
+    for (const [tool, answer] of Object.entries(answers)) await tools.add(tool, answer);
+    const home = await temporaryDirectory();
+    const { result } = await setup(TARGETS[name].flags, { ...ENV, PATH: `${tools.directory}:${PATH}`, HOME: home });
+    expect(result.notes).toContainEqual(expect.stringContaining(note));
   });
 
   test("is refused where it could not be deployed, before anything is written", async () => {

@@ -95,6 +95,7 @@ describeEachDatabase("search", (open) => {
       "a' | 'b",
       "!! & | <->",
       "\0\ud800",
+      `deployment\0 at ${"night\0".repeat(40)} of\0the boat`,
       "'; drop table messages; --",
       "🙂",
       "the of and",
