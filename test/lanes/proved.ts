@@ -22,6 +22,8 @@ export const PROVED: Readonly<Record<string, string>> = {
     "What a Proxmox host lacks or refuses is said before anything is changed; an interrupted copy leaves nothing.",
   "test/control/deploy/images/transport.docker.test.ts":
     "Images reach another Docker engine, and one behind a registry's password, whole.",
+  "test/control/deploy/full-disk.engine.test.ts":
+    "A full disk of the operator at `node remove`, `node rename` and `postgres upgrade` is said, and the same command finishes with room.",
   "test/control/deploy/nodes.engine.test.ts": "A node is removed or renamed while the others are not touched.",
   "test/control/deploy/nodes.ssh.test.ts":
     "On Proxmox a node is renamed or removed with its data copied, archived or deleted, while the others run.",
@@ -40,6 +42,10 @@ export const PROVED: Readonly<Record<string, string>> = {
     "`update` of a source tree is whole, refused with nothing changed, or taken back.",
   "test/control/wizard/host-key.ssh.test.ts": "The setup shows the key that an SSH server really has.",
   "test/control/wizard/terminal.nightly.test.ts": "The setup works on a terminal, with every key that is typed.",
+  "test/control/deploy/silent-copies-kubernetes.nightly.test.ts":
+    "A Kubernetes cluster that falls silent while a node's data are archived is named in bounded time, and nothing is deleted.",
+  "test/control/deploy/silent-kubernetes.nightly.test.ts":
+    "A Kubernetes cluster that accepts and is silent, before `up` or `destroy` or in its middle, is named in bounded time.",
   "test/e2e/backup-docker.nightly.test.ts":
     "A stack on Docker that is lost with its data comes back from `backup`, also after kills and with a node or the database down.",
   "test/e2e/crash.nightly.test.ts":
@@ -49,6 +55,8 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/e2e/deployment.nightly.test.ts": "From nothing to an agent on Kubernetes that remembers.",
   "test/e2e/docker-disk-full.nightly.test.ts":
     "A full disk of the operator, before `up` and in the middle of a change, is named; with room the change is finished.",
+  "test/e2e/docker-host-full-removal.nightly.test.ts":
+    "With a full disk of the Docker host `node remove` and `destroy` end, or name it and end with room; the archive and the backup are whole.",
   "test/e2e/docker-host-full.nightly.test.ts":
     "A full disk of the Docker host, before `up`, in its middle and in that of a rollout, is named; with room the same command finishes.",
   "test/e2e/docker-host-lost.nightly.test.ts":

@@ -1,11 +1,10 @@
 /** The way to an SSH server that can fall silent: connections stay open and carry nothing, new ones are accepted and get no word. */
 
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { connect, createServer, type Socket } from "node:net";
 import { delimiter, join } from "node:path";
 import process from "node:process";
 import { createFakeTools } from "../fake-tools.ts";
+import { startSilentProxy } from "../faults/silent-proxy.ts";
 import { startSshd } from "./sshd.ts";
 
 export interface StalledProxy {
@@ -21,29 +20,11 @@ export interface StalledProxy {
 
 export async function startStalledProxy(): Promise<StalledProxy> {
   const server = await startSshd({ environment: { PATH: process.env.PATH ?? "" } });
-  const open = new Set<Socket>();
-  let stalled = false;
-  const hold = (socket: Socket): void => {
-    open.add(socket);
-    socket.once("close", () => open.delete(socket));
-    socket.on("error", () => socket.destroy());
-  };
-  const proxy = createServer((from) => {
-    hold(from);
-    if (stalled) return;
-    const to = connect(server.port, server.host);
-    hold(to);
-    from.pipe(to).once("close", () => from.destroy());
-    to.pipe(from).once("close", () => to.destroy());
-  }).listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  const address = proxy.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-
+  const proxy = await startSilentProxy(server);
   const tools = await createFakeTools();
   const knownHosts = join(tools.directory, "known_hosts");
   const configuration = join(tools.directory, "config");
-  await writeFile(knownHosts, `[127.0.0.1]:${port} ${server.hostKey}\n`);
+  await writeFile(knownHosts, `[127.0.0.1]:${proxy.port} ${server.hostKey}\n`);
   const lines = [
     `UserKnownHostsFile ${knownHosts}`,
     "GlobalKnownHostsFile /dev/null",
@@ -53,19 +34,12 @@ export async function startStalledProxy(): Promise<StalledProxy> {
   await tools.add("ssh", `PATH=\${PATH#*${tools.directory}${delimiter}} exec ssh -F ${configuration} "$@"`);
 
   return {
-    url: `ssh://${server.user}@127.0.0.1:${port}`,
+    url: `ssh://${server.user}@127.0.0.1:${proxy.port}`,
     programs: tools.directory,
-    silence() {
-      stalled = true;
-      for (const socket of open) socket.unpipe().pause();
-    },
-    speak() {
-      stalled = false;
-      for (const socket of open) socket.destroy();
-    },
+    silence: () => proxy.silence(),
+    speak: () => proxy.speak(),
     async stop() {
-      for (const socket of open) socket.destroy();
-      proxy.close();
+      proxy.stop();
       await server.stop();
       await tools.remove();
     },

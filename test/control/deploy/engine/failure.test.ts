@@ -104,10 +104,28 @@ describe("a failure of the engine", () => {
       "lab-one-ct: after 3 failed attempts: ssh: handshake failed: ssh: host key mismatch.",
     ],
     [
+      "a cluster that fell silent",
+      'resource "urn" was not successfully created by the Kubernetes API server: Patch "https://192.0.2.1:6443/api/v1/namespaces/lab/secrets/a?force=true": http2: client connection lost',
+      "INFRA_HOST_UNREACHABLE",
+      "The cluster was lost in the middle of the work, when this was changed: lab-one-ct.",
+    ],
+    [
+      "a cluster that is gone",
+      'Delete "https://192.0.2.1:6443/apis/apps/v1/namespaces/lab/statefulsets/a": dial tcp 192.0.2.1:6443: connect: connection refused',
+      "INFRA_HOST_UNREACHABLE",
+      "The cluster was lost in the middle of the work, when this was changed: lab-one-ct.",
+    ],
+    [
       "a full disk of the host",
       "Process exited with status 1: running \"'/bin/sh'\":\nmkdir: cannot create directory: No space left on device\n",
       "INFRA_DISK_FULL",
       "A disk of the target was full when this was made: lab-one-ct.",
+    ],
+    [
+      "a full disk under the engine's own records",
+      "post-step event returned an error: failed to save snapshot: write lab.json: no space left on device",
+      "INFRA_DISK_FULL",
+      "The disk is full.",
     ],
   ])("says of %s what was being made", (_words, message, code, sentence) => {
     const diagnostics = [{ message, resource: "lab-one-ct" }];

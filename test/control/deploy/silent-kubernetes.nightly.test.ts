@@ -1,0 +1,141 @@
+/**
+ * An API server that accepts connections and says nothing, before a command and in its middle: said in bounded time, and the same
+ * command finishes it. The operations of `infra`, the real engine and provider, a real API server; what a kubelet would say is played.
+ */
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createKubernetesDriver } from "../../../control/deploy/drivers/kubernetes/driver.ts";
+import { defaultServices } from "../../../control/deploy/operations/default-services.ts";
+import { destroy } from "../../../control/deploy/operations/destroy.ts";
+import { preview } from "../../../control/deploy/operations/preview.ts";
+import type { OperationInput } from "../../../control/deploy/operations/services.ts";
+import { unlock } from "../../../control/deploy/operations/unlock.ts";
+import { up } from "../../../control/deploy/operations/up.ts";
+import type { InfraEvent } from "../../../control/deploy/schemas.ts";
+import type { KubernetesPlan } from "../../../infra/plan/types.ts";
+import { resolveDirectories } from "../../../runtime/config/index.ts";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { lacks } from "../../lanes/tools.ts";
+import { type SilentProxy, startSilentProxy } from "../../support/faults/silent-proxy.ts";
+import { type Cluster, startCluster } from "../../support/kubernetes/cluster.ts";
+import { kubernetesPlan, secretValues } from "../../support/kubernetes/plans.ts";
+import { type PlayedKubelet, playKubelet } from "../../support/kubernetes/played-kubelet.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+const PACE = { pollMs: 200, patienceMs: 1_500, startMs: 60_000 };
+const UP = { node: undefined, image: undefined, adopt: true, yes: true } as const;
+const UNLOCK = { force: undefined, restoreState: false, copy: undefined } as const;
+const DESTROY = { yes: true, deleteData: false, confirm: undefined, backupTaken: undefined } as const;
+/** Of a test: looks at a cluster that is silent take minutes. */
+const LONG_MS = 1_800_000;
+
+/** One sentence about the cluster, and what helps. */
+const SAID = {
+  code: "INFRA_HOST_UNREACHABLE",
+  message: expect.stringMatching(/cluster/),
+  details: { hint: expect.stringMatching(/See whether/) },
+};
+
+describe.skipIf(lacks("pulumi-kubernetes"))("a cluster that is silent", () => {
+  let cluster: Cluster;
+  let proxy: SilentProxy;
+  let kubelet: PlayedKubelet;
+  let plan: KubernetesPlan;
+  let dir: string;
+  const path = process.env.PATH ?? "";
+
+  const run = (onEvent: (event: InfraEvent) => void = () => undefined): OperationInput => {
+    const deployment = resolveDirectories({ flags: { dir }, env: { SERVICE_HOME: join(dir, "home") }, cwd: dir });
+    const secrets = secretValues();
+    return {
+      dir,
+      services: {
+        ...defaultServices({ deployment, root: ROOT, prompts: null }),
+        readProject: async () => ({ dir, plan, secrets, certificate: null, warnings: [], redactValues: [] }),
+        createDriver: async () => createKubernetesDriver(plan, secrets, { program: cluster.kubectlPath, pace: PACE }),
+      },
+      onEvent,
+      signal: new AbortController().signal,
+      killSignal: new AbortController().signal,
+    };
+  };
+  /** What a command says whose cluster falls silent as soon as it has said this. */
+  const silentAt = async (words: string, work: (run: OperationInput) => Promise<unknown>): Promise<unknown> => {
+    let fell = false;
+    const falling = run((event) => {
+      if (!JSON.stringify(event).includes(words)) return;
+      fell = true;
+      proxy.silence();
+    });
+    const error = await work(falling).catch((thrown: unknown) => thrown);
+    proxy.speak();
+    expect(fell, words).toBe(true);
+    return error;
+  };
+  /** The same command again, with `infra unlock` before it where it says so. */
+  const finished = async <T>(work: (run: OperationInput) => Promise<T>): Promise<T> => {
+    try {
+      return await work(run());
+    } catch (error) {
+      if (!(error instanceof InfraError) || error.code !== "INFRA_INTERRUPTED") throw error;
+      await unlock(run(), UNLOCK);
+      return work(run());
+    }
+  };
+
+  beforeAll(async () => {
+    cluster = await startCluster();
+    process.env.PATH = `${dirname(cluster.kubectlPath)}:${path}`;
+    dir = mkdtempSync(join(tmpdir(), "cairn-silent-"));
+    const direct = readFileSync(cluster.kubeconfig, "utf8");
+    const [address = "", port = ""] = /https:\/\/127\.0\.0\.1:(\d+)/.exec(direct) ?? [];
+    proxy = await startSilentProxy({ host: "127.0.0.1", port: Number(port) });
+    const kubeconfig = join(dir, "kubeconfig");
+    writeFileSync(kubeconfig, direct.replace(address, `https://127.0.0.1:${proxy.port}`), { mode: 0o600 });
+    plan = kubernetesPlan({ kubeconfig, context: "fleet", namespace: "silent" });
+    kubelet = playKubelet(cluster, plan.namespace);
+  }, 900_000);
+  afterAll(async () => {
+    process.env.PATH = path;
+    proxy?.stop();
+    await kubelet?.stop();
+    await cluster?.stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  it("is said before anything is begun", { timeout: LONG_MS }, async () => {
+    proxy.silence();
+    await expect(preview(run())).rejects.toMatchObject(SAID);
+    await expect(up(run(), UP)).rejects.toMatchObject(SAID);
+    proxy.speak();
+  });
+
+  it("is said in the middle of an up, and the same command finishes it", { timeout: LONG_MS }, async () => {
+    expect(await silentAt(`"op":"create","state":"done"`, (given) => up(given, UP))).toMatchObject(SAID);
+    expect(await finished((given) => up(given, UP))).toMatchObject({ healthy: true });
+    expect(await preview(run())).toMatchObject({ changes: [], drift: [] });
+  });
+
+  it("is said where the nodes start, and the same command finishes it", { timeout: LONG_MS }, async () => {
+    plan = { ...plan, nodes: plan.nodes.map((node) => ({ ...node, environment: { ...node.environment, A: "1" } })) };
+    expect(await silentAt(`"phase":"settle"`, (given) => up(given, UP))).toMatchObject(SAID);
+    expect(await finished((given) => up(given, UP))).toMatchObject({ healthy: true });
+    expect(await preview(run())).toMatchObject({ changes: [], drift: [] });
+  });
+
+  it("is said by a destroy, before it and in its middle, and the same command finishes it", {
+    timeout: LONG_MS,
+  }, async () => {
+    proxy.silence();
+    await expect(destroy(run(), DESTROY)).rejects.toMatchObject(SAID);
+    proxy.speak();
+    expect(await silentAt(`"op":"delete","state":"done"`, (given) => destroy(given, DESTROY))).toMatchObject(SAID);
+    await finished((given) => destroy(given, DESTROY));
+    expect(await cluster.kubectl(["--namespace", plan.namespace, "get", "statefulsets", "--output=name"])).toBe("");
+  });
+});
