@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import process from "node:process";
 import { createFakeTools } from "../fake-tools.ts";
-import { startSilentProxy } from "../faults/silent-proxy.ts";
+import { startStalledPort } from "../faults/stalled-port.ts";
 import { startSshd } from "./sshd.ts";
 
 export interface StalledProxy {
@@ -20,7 +20,7 @@ export interface StalledProxy {
 
 export async function startStalledProxy(): Promise<StalledProxy> {
   const server = await startSshd({ environment: { PATH: process.env.PATH ?? "" } });
-  const proxy = await startSilentProxy(server);
+  const proxy = await startStalledPort(server);
   const tools = await createFakeTools();
   const knownHosts = join(tools.directory, "known_hosts");
   const configuration = join(tools.directory, "config");

@@ -21,7 +21,7 @@ import type { KubernetesPlan } from "../../../infra/plan/types.ts";
 import { resolveDirectories } from "../../../runtime/config/index.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { lacks } from "../../lanes/tools.ts";
-import { type SilentProxy, startSilentProxy } from "../../support/faults/silent-proxy.ts";
+import { type StalledPort, startStalledPort } from "../../support/faults/stalled-port.ts";
 import { type Cluster, startCluster } from "../../support/kubernetes/cluster.ts";
 import { kubernetesPlan, secretValues } from "../../support/kubernetes/plans.ts";
 import { type PlayedKubelet, playKubelet } from "../../support/kubernetes/played-kubelet.ts";
@@ -43,7 +43,7 @@ const SAID = {
 
 describe.skipIf(lacks("pulumi-kubernetes"))("a cluster that is silent", () => {
   let cluster: Cluster;
-  let proxy: SilentProxy;
+  let proxy: StalledPort;
   let kubelet: PlayedKubelet;
   let plan: KubernetesPlan;
   let dir: string;
@@ -65,7 +65,7 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a cluster that is silent", () => {
     };
   };
   /** What a command says whose cluster falls silent as soon as it has said this. */
-  const silentAt = async (words: string, work: (run: OperationInput) => Promise<unknown>): Promise<unknown> => {
+  const stalledAt = async (words: string, work: (run: OperationInput) => Promise<unknown>): Promise<unknown> => {
     let fell = false;
     const falling = run((event) => {
       if (!JSON.stringify(event).includes(words)) return;
@@ -94,7 +94,7 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a cluster that is silent", () => {
     dir = mkdtempSync(join(tmpdir(), "cairn-silent-"));
     const direct = readFileSync(cluster.kubeconfig, "utf8");
     const [address = "", port = ""] = /https:\/\/127\.0\.0\.1:(\d+)/.exec(direct) ?? [];
-    proxy = await startSilentProxy({ host: "127.0.0.1", port: Number(port) });
+    proxy = await startStalledPort({ host: "127.0.0.1", port: Number(port) });
     const kubeconfig = join(dir, "kubeconfig");
     writeFileSync(kubeconfig, direct.replace(address, `https://127.0.0.1:${proxy.port}`), { mode: 0o600 });
     plan = kubernetesPlan({ kubeconfig, context: "fleet", namespace: "silent" });
@@ -116,14 +116,14 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a cluster that is silent", () => {
   });
 
   it("is said in the middle of an up, and the same command finishes it", { timeout: LONG_MS }, async () => {
-    expect(await silentAt(`"op":"create","state":"done"`, (given) => up(given, UP))).toMatchObject(SAID);
+    expect(await stalledAt(`"op":"create","state":"done"`, (given) => up(given, UP))).toMatchObject(SAID);
     expect(await finished((given) => up(given, UP))).toMatchObject({ healthy: true });
     expect(await preview(run())).toMatchObject({ changes: [], drift: [] });
   });
 
   it("is said where the nodes start, and the same command finishes it", { timeout: LONG_MS }, async () => {
     plan = { ...plan, nodes: plan.nodes.map((node) => ({ ...node, environment: { ...node.environment, A: "1" } })) };
-    expect(await silentAt(`"phase":"settle"`, (given) => up(given, UP))).toMatchObject(SAID);
+    expect(await stalledAt(`"phase":"settle"`, (given) => up(given, UP))).toMatchObject(SAID);
     expect(await finished((given) => up(given, UP))).toMatchObject({ healthy: true });
     expect(await preview(run())).toMatchObject({ changes: [], drift: [] });
   });
@@ -134,7 +134,7 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a cluster that is silent", () => {
     proxy.silence();
     await expect(destroy(run(), DESTROY)).rejects.toMatchObject(SAID);
     proxy.speak();
-    expect(await silentAt(`"op":"delete","state":"done"`, (given) => destroy(given, DESTROY))).toMatchObject(SAID);
+    expect(await stalledAt(`"op":"delete","state":"done"`, (given) => destroy(given, DESTROY))).toMatchObject(SAID);
     await finished((given) => destroy(given, DESTROY));
     expect(await cluster.kubectl(["--namespace", plan.namespace, "get", "statefulsets", "--output=name"])).toBe("");
   });

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
-export interface SilentProxy {
+export interface StalledPort {
   /** Where it listens, on 127.0.0.1. */
   readonly port: number;
   silence(): void;
@@ -12,7 +12,7 @@ export interface SilentProxy {
   stop(): void;
 }
 
-export async function startSilentProxy(target: { readonly host: string; readonly port: number }): Promise<SilentProxy> {
+export async function startStalledPort(target: { readonly host: string; readonly port: number }): Promise<StalledPort> {
   const open = new Set<Socket>();
   let stalled = false;
   const hold = (socket: Socket): void => {
