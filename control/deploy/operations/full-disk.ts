@@ -1,7 +1,7 @@
 /** Room on the disk of the deployment directory: asked for before a change, and missed by files of ours. */
 
 import { stat, statfs } from "node:fs/promises";
-import { InfraError } from "../../../runtime/contracts/errors.ts";
+import { CairnError, InfraError } from "../../../runtime/contracts/errors.ts";
 import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import type { ExportedState } from "../engine/checkpoint.ts";
 import type { InfraFiles } from "../files.ts";
@@ -32,7 +32,8 @@ export async function refuseWithoutRoom({ project, state }: InfraFiles, recorded
   }
 }
 
-/** Whether a file of ours found no room. */
+/** Whether a file of ours found no room, cairn.yaml as well. */
 export function isFull(error: unknown): boolean {
+  if (error instanceof CairnError && error.code === "CONFIG_UNWRITABLE") return isFull(error.cause);
   return ["ENOSPC", "EFBIG", "EDQUOT"].includes(codeOf(error) ?? "");
 }

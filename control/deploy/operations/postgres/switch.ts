@@ -8,6 +8,7 @@ import { forget, resourcesOf } from "../../engine/checkpoint.ts";
 import type { PostgresUpgradeResult } from "../../schemas.ts";
 import { unknownData } from "../data.ts";
 import { keptAfter, recordDeployed } from "../deployed.ts";
+import { withNextCommand } from "../next-command.ts";
 import { resumeNodes } from "../pausing.ts";
 import type { Session } from "../session.ts";
 import { type Restarts, reconcileAndWait } from "../start-watch.ts";
@@ -15,20 +16,23 @@ import { closeUpgrade, type UpgradeEntry } from "./upgrade-journal.ts";
 
 /** The containers are new ones: their targets count from nothing. */
 const NOTHING_BEFORE: Restarts = new Map();
+const FINISHES = "Run `cairn infra postgres upgrade` again: it finishes.";
 
 /** INFRA_FAILED where a node is not healthy afterwards. What stops it before that says that the same command finishes it. */
 export async function finishSwitch(session: Session, entry: UpgradeEntry): Promise<PostgresUpgradeResult> {
   const { run, files } = session;
   const { from, to, stack, backup, tables, rows } = entry;
   session.phase("switch", `Switching to PostgreSQL ${to.major}`);
-  const switched = await apply(session, entry).catch((cause: unknown) => {
+  const switched = await apply(session, entry).catch(async (thrown: unknown) => {
     run.signal.throwIfAborted();
+    // A full disk or a lost host: they may want `infra unlock` first.
+    const cause = await withNextCommand(session, "postgres upgrade", thrown);
     const words = cause instanceof Error ? cause.message : String(cause);
     const said = cause instanceof InfraError ? cause : null;
     const code = said?.code ?? "INFRA_FAILED";
     throw new InfraError(code, `The switch to PostgreSQL ${to.major} stopped on its way: ${words}`, {
       ...said?.details,
-      hint: "Run `cairn infra postgres upgrade` again: it finishes. The former server stays stopped, since the copy is complete.",
+      hint: `${cause === thrown ? FINISHES : (said?.details.hint ?? FINISHES)} The former server stays stopped, since the copy is complete.`,
       cause,
     });
   });
