@@ -42,8 +42,6 @@ export const PROVED: Readonly<Record<string, string>> = {
     "`update` of a source tree is whole, refused with nothing changed, or taken back.",
   "test/control/wizard/host-key.ssh.test.ts": "The setup shows the key that an SSH server really has.",
   "test/control/wizard/terminal.nightly.test.ts": "The setup works on a terminal, with every key that is typed.",
-  "test/control/deploy/stalled-copies-kubernetes.nightly.test.ts":
-    "A Kubernetes cluster that falls silent while a node's data are archived is named in bounded time, and nothing is deleted.",
   "test/control/deploy/stalled-kubernetes.nightly.test.ts":
     "A Kubernetes cluster that accepts and is silent, before `up` or `destroy` or in its middle, is named in bounded time.",
   "test/e2e/backup-docker.nightly.test.ts":
