@@ -85,8 +85,12 @@ function kubectlError(error: unknown, context: string | null): InfraError {
 
 const SEE = "See whether `kubectl cluster-info` works with the same context.";
 
+/** Severity, date, time, thread and place in the source, before what kubectl logs of itself. */
+const LOG_PREFIX = /^[EWIF]\d{4} [\d:.]+\s+\d+ [\w.-]+:\d+\] /;
+
 /** From the words alone, for a process that was started with `start`. */
-export function failureOf(words: string, context: string | null): InfraError {
+export function failureOf(said: string, context: string | null): InfraError {
+  const words = said.replace(LOG_PREFIX, "");
   if (/context "?[^"]*"? does not exist|context was not found/i.test(words)) {
     return new InfraError("INFRA_CONTEXT_UNKNOWN", `There is no context ${context ?? ""} in the kubeconfig.`, {
       hint: "Set deployment.kubernetes.context to one that `kubectl config get-contexts` lists.",
