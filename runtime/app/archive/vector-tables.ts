@@ -7,8 +7,6 @@ import { createUnindexedTable, embeddingTable, indexEmbeddingTable } from "../re
  * are built when all vectors are there, in the same transaction.
  */
 
-/** For one index of vectors, which is one statement. */
-const INDEX_TIMEOUT_MS = 6 * 60 * 60_000;
 /** At least; an index that does not fit into it is finished row by row. */
 const INDEX_MEMORY_KB = 192 * 1024;
 
@@ -30,10 +28,9 @@ export async function createTables(tx: Transaction, backend: Database["backend"]
  */
 export async function indexTables(tx: Transaction, backend: Database["backend"]): Promise<void> {
   await tx.query(
-    `select set_config('statement_timeout', $1, true),
-       set_config('maintenance_work_mem', greatest(setting::bigint, $2) || 'kB', true)
+    `select set_config('maintenance_work_mem', greatest(setting::bigint, $1) || 'kB', true)
      from pg_settings where name = 'maintenance_work_mem'`,
-    [String(INDEX_TIMEOUT_MS), INDEX_MEMORY_KB],
+    [INDEX_MEMORY_KB],
   );
   // A build that nobody waits for any more ends, and with it the transaction; a server on Windows cannot tell, nor the embedded store.
   await tx

@@ -149,6 +149,32 @@ describe.skipIf(lacks("postgresql"))("an archive", () => {
   });
 });
 
+describe("a restore", () => {
+  it("leaves an index of vectors hours, and a batch of rows minutes, on both ends of the connection", async () => {
+    const { path, remove } = await createEmbeddedCopy();
+    const database = await openEmbedded({ path, logger: quietLogger });
+    cleanups.push(remove, () => database.close());
+    const { archives } = await archivesOf(database);
+    const bytes = await bytesOf(archives.backup());
+    const limits: (number | string | undefined)[] = [];
+    const watched = through(database, {
+      transaction: (work, options) => {
+        limits.push(options?.statementTimeoutMs);
+        return database.transaction((tx) => {
+          const query: Transaction["query"] = (sql, values) => {
+            if (sql.includes("set_config('statement_timeout'")) limits.push(String(values?.[0]));
+            return tx.query(sql, values);
+          };
+          return work({ query, savepoint: (inner) => tx.savepoint(inner) });
+        }, options);
+      },
+    });
+    await (await archivesOf(watched)).archives.restore(streamOf(bytes));
+    const [minutes, hours] = [10 * 60_000, 6 * 60 * 60_000];
+    expect(limits).toEqual([hours, String(minutes), String(hours)]);
+  });
+});
+
 /** A server that says of a parallel build what PostgreSQL says in a container with 64 MB of /dev/shm. */
 function withSmallSharedMemory(database: Database): Database {
   const refusing = (tx: Transaction): Transaction => ({
