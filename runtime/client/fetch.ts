@@ -10,8 +10,8 @@ import { refusePinned } from "../contracts/certificates.ts";
 /** Milliseconds until a connection must be established. */
 const CONNECT_MS = 10_000;
 
-/** Without a limit of their own: deadlines are the callers'. */
-const PATIENT = { headersTimeout: 0, bodyTimeout: 0 } as const;
+/** The head of an answer has no limit of its own: deadlines are the callers'. Between two chunks of it there are five minutes. */
+const PATIENT = { headersTimeout: 0 } as const;
 
 /** The platform's own fetch where no certificate is pinned. */
 export function fetchFor(pin: string | undefined): typeof globalThis.fetch {
