@@ -32,12 +32,23 @@ const PROTECTED = /resource "([^"]+)" cannot be deleted\s+because it is protecte
 const FULL = /no space left on device|file too large|disk quota exceeded/i;
 /** Of the engine's own records, though it says so of the resource that it was to record. */
 const UNRECORDED = /(?:pre|post)-step event returned an error|failed to save snapshot/i;
-/** Of the command provider, whose host went away under a command or is not there for one. */
-const LOST =
-  /^(?:wait: remote command exited without exit status or exit signal: running "|after \d+ failed attempts: (?!.*(?:host key|authenticate)))/;
-/** Of the Kubernetes provider: a request that its connection to the API server broke under, or that got none. */
-const CLUSTER_LOST =
-  /"https?:\/\/[^"]+\/apis?\/[^"]+": (?:http2: client connection lost|net\/http: TLS handshake timeout|(?:dial|read|write) tcp |(?:unexpected )?EOF|context deadline exceeded)/;
+/** What providers say of a target that is gone. */
+const LOST = [
+  {
+    // Of the command provider, whose host went away under a command or is not there for one.
+    pattern:
+      /^(?:wait: remote command exited without exit status or exit signal: running "|after \d+ failed attempts: (?!.*(?:host key|authenticate)))/,
+    what: "target",
+    see: "the host runs and can be reached",
+  },
+  {
+    // Of the Kubernetes provider: a request that its connection to the API server broke under, or that got none.
+    pattern:
+      /"https?:\/\/[^"]+\/apis?\/[^"]+": (?:http2: client connection lost|net\/http: TLS handshake timeout|(?:dial|read|write) tcp |(?:unexpected )?EOF|context deadline exceeded)/,
+    what: "cluster",
+    see: "`kubectl cluster-info` works with the same context",
+  },
+] as const;
 /** Docker's words for a name that is taken. */
 const TAKEN = /network with name \S+ already exists|container name "[^"]+" is already in use/i;
 
@@ -88,20 +99,11 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
   if (FULL.test([text, ...diagnosed(context)].join("\n"))) {
     return fail("other", "INFRA_DISK_FULL", "The disk is full.", "Make room, and run the same command again.");
   }
-  const lost = madeWhen(context, LOST);
-  if (lost.length > 0) {
-    const words = `The target was lost in the middle of the work, when this was made: ${lost.join(", ")}.`;
-    const hint =
-      "See whether the host runs and can be reached, then run the same command again: what was done is recorded, and what was " +
-      "begun is found.";
-    return fail("other", "INFRA_HOST_UNREACHABLE", words, hint);
-  }
-  const cut = madeWhen(context, CLUSTER_LOST);
-  if (cut.length > 0) {
-    const words = `The cluster was lost in the middle of the work, when this was changed: ${cut.join(", ")}.`;
-    const hint =
-      "See whether `kubectl cluster-info` works with the same context, then run the same command again: what was done is " +
-      "recorded, and what was begun is found.";
+  for (const { pattern, what, see } of LOST) {
+    const lost = madeWhen(context, pattern);
+    if (lost.length === 0) continue;
+    const words = `The ${what} was lost in the middle of the work, when this was changed: ${lost.join(", ")}.`;
+    const hint = `See whether ${see}, then run the same command again: what was done is recorded, and what was begun is found.`;
     return fail("other", "INFRA_HOST_UNREACHABLE", words, hint);
   }
   const unreachable = unreachableHost([text, ...diagnosed(context)].join("\n"));

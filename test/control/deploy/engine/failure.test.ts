@@ -89,13 +89,13 @@ describe("a failure of the engine", () => {
       "a host that went away under a command",
       "wait: remote command exited without exit status or exit signal: running \"'/bin/sh' '-c' 'pct create'\":\n",
       "INFRA_HOST_UNREACHABLE",
-      "The target was lost in the middle of the work, when this was made: lab-one-ct.",
+      "The target was lost in the middle of the work, when this was changed: lab-one-ct.",
     ],
     [
       "a host that is gone",
       "after 3 failed attempts: dial tcp 192.0.2.1:22: connect: connection refused",
       "INFRA_HOST_UNREACHABLE",
-      "The target was lost in the middle of the work, when this was made: lab-one-ct.",
+      "The target was lost in the middle of the work, when this was changed: lab-one-ct.",
     ],
     [
       "a host with another key",

@@ -20,7 +20,7 @@ import {
 import { hasImage } from "../../../images/transport.ts";
 import { closeDatabase, openDatabase } from "../../../postgres/closed-database.ts";
 import { contentsOf, copyDatabase, majorsScript, readMajors, roomOf, type Server } from "../../../postgres/programs.ts";
-import { findContainers, removeContainer } from "./inventory.ts";
+import { engineTime, findContainers, removeContainer } from "./inventory.ts";
 import { ONE_OFF } from "./one-off.ts";
 import { whileReachable } from "./reachable.ts";
 import { secondServer } from "./second-server.ts";
@@ -29,8 +29,8 @@ import { secondServer } from "./second-server.ts";
 const START_MS = 300_000;
 const STOP_MS = 10 * 60_000;
 const ONE_OFF_MS = 120_000;
-/** How far back a server's words explain what has just failed. */
-const LATELY = "1m";
+/** Milliseconds: how far back a server's words explain what has just failed. */
+const LATELY_MS = 60_000;
 const POLL_MS = 500;
 
 export interface ServersPlace {
@@ -99,6 +99,7 @@ export function containerServers(place: ServersPlace): ContainerServers {
         await whileReachable(host, signal, (ending) => copyDatabase(own, second, from, ending));
       } catch (error) {
         signal.throwIfAborted();
+        if (error instanceof InfraError && error.code === "INFRA_HOST_UNREACHABLE") throw error;
         throw (await saidOfFullDisk([second.name, own.name], host, signal)) ?? error;
       }
     },
@@ -144,8 +145,10 @@ async function saidOfFullDisk(
   host: DockerEngine,
   signal: AbortSignal,
 ): Promise<InfraError | null> {
+  // Docker's command line would reckon with the clock of this machine.
+  const since = new Date(Date.parse(await engineTime(host, signal)) - LATELY_MS).toISOString();
   for (const name of containers) {
-    const { stdout, stderr } = await tryDocker(["container", "logs", "--since", LATELY, name], { host, signal });
+    const { stdout, stderr } = await tryDocker(["container", "logs", "--since", since, name], { host, signal });
     const line = `${stdout}\n${stderr}`.split("\n").findLast(isDiskFull);
     if (line !== undefined) return diskFull(line, host);
   }
