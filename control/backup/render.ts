@@ -65,7 +65,7 @@ function renderArchives(archives: readonly string[]): string[] {
 function commandOf(path: string): string {
   const file = shellWord(visible(path));
   const [, node = "", what = MEMORY] = /^(.+)-(memory\.backup|files\.tar\.gz)$/.exec(basename(path)) ?? [];
-  const at = node === "" ? "" : ` --node ${node}`;
+  const at = node === "" ? "" : ` --node ${shellWord(node)}`;
   return what === MEMORY
     ? `\`cairn memory restore ${file} --with-tokens${at}\``
     : `\`cairn exec${at} -- sh -c 'tar -C / -xpz && kill 1' < ${file}\``;

@@ -1,4 +1,4 @@
-/** What a schema refuses, in words of whoever called: the validator's own speak of types as a program sees them. Pure. */
+/** What a schema refuses, in the caller's words: the validator's own are those of a programmer. Pure. */
 
 /** An empty text is too short and blank at once: one of the two says it. */
 export function withoutRepeats<One extends { readonly path: string }>(issues: readonly One[]): One[] {

@@ -31,7 +31,7 @@ describe("the release that is chosen", () => {
     expect(() => chooseRelease({ tags, asked, branch })).toThrow(words);
   });
 
-  it("is none in a clone without releases, which is told how to go on", () => {
+  it("is none in a clone without releases, and says how to go on", () => {
     expect(() => chooseRelease({ tags: [], asked: undefined, branch: "main" })).toThrow(
       expect.objectContaining({
         message: "The repository has no release yet.",

@@ -137,7 +137,7 @@ describe("an answer without a model", () => {
     "I'm allergic to nuts.",
     "The boat lies in Kiel now",
     "please remember the code of the gate is 4711",
-  ])("looks for nothing where it is told something: %s", async (statement) => {
+  ])("looks for nothing where the message is a statement: %s", async (statement) => {
     expect(await answer(statement, [{ content: "My cat is called Miso." }])).toMatch(/^Noted: /);
   });
 
