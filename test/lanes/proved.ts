@@ -99,6 +99,8 @@ export const PROVED: Readonly<Record<string, string>> = {
     "An operator's week on Kubernetes: deploy, break each part, change, roll, scale, lose the passphrase, recover, destroy, deploy again; every fact is still there.",
   "test/e2e/week-proxmox.nightly.test.ts":
     "An operator's week on Proxmox: deploy, break each part, change, roll, scale, upgrade PostgreSQL, lose the passphrase, recover, destroy, deploy again; every fact is still there.",
+  "test/control/deploy/stalled-copies-kubernetes.nightly.test.ts":
+    "A Kubernetes cluster that falls silent while a node's data are archived is named in bounded time, and the same command archives 300 MB.",
   "test/control/deploy/proxmox-full.nightly.test.ts":
     "A full disk of a Proxmox host, in the middle of `up` and of an upgrade of PostgreSQL, is named, and with room the same command finishes, no row lost.",
   "test/control/deploy/proxmox-faults.nightly.test.ts":

@@ -46,6 +46,8 @@ export async function archiveData(
       reject: false,
       stdin: "ignore",
       stdout: { file: part },
+      // Else all of it is kept in memory too, and ended at 100 MB.
+      buffer: { stdout: false },
       cancelSignal: signal,
     });
     signal.throwIfAborted();

@@ -1,7 +1,10 @@
 /** The Docker driver with programs that play `docker` and `ssh`: what it asks, and what it makes of the answers. */
 
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createDockerDriver } from "../../../../../control/deploy/drivers/docker/driver.ts";
 import { parseFree, parseListeners } from "../../../../../control/deploy/drivers/docker/preflight.ts";
 import type { DockerPlan } from "../../../../../infra/plan/types.ts";
@@ -376,4 +379,16 @@ test("lines of ss give addresses and ports", () => {
     { address: "::", port: 22 },
     { address: "*", port: 80 },
   ]);
+});
+
+test("a node's data are archived whole, however much there is of them", async () => {
+  const bytes = 101_000_000;
+  await engine({ other: `head -c ${bytes} /dev/zero` });
+  const folder = await mkdtemp(join(tmpdir(), "cairn-archive-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, "two.tar.gz");
+  const driver = createDockerDriver(dockerPlan({ nodes: [nodePlan("two")] }), { registry });
+  const home = { name: "fleet-two-home", place: "local", stack: "fleet" };
+  await driver.archiveData([home], file, () => undefined, signal);
+  expect((await stat(file)).size).toBe(bytes);
 });
