@@ -7,23 +7,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createKubernetesDriver } from "../../../control/deploy/drivers/kubernetes/driver.ts";
-import { defaultServices } from "../../../control/deploy/operations/default-services.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
 import type { OperationInput } from "../../../control/deploy/operations/services.ts";
 import { status } from "../../../control/deploy/operations/status.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
 import type { KubernetesPlan } from "../../../infra/plan/types.ts";
-import { resolveDirectories } from "../../../runtime/config/index.ts";
 import { lacks } from "../../lanes/tools.ts";
 import { type Cluster, startCluster } from "../../support/kubernetes/cluster.ts";
-import { kubernetesPlan, secretValues } from "../../support/kubernetes/plans.ts";
+import { plannedRun } from "../../support/kubernetes/planned-run.ts";
+import { kubernetesPlan } from "../../support/kubernetes/plans.ts";
 import { type PlayedKubelet, playKubelet } from "../../support/kubernetes/played-kubelet.ts";
 
-const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-const PACE = { pollMs: 200, patienceMs: 1_500, startMs: 60_000 };
 const UP = { node: undefined, image: undefined, adopt: true, yes: true } as const;
 
 describe.skipIf(lacks("pulumi-kubernetes"))("a stack on Kubernetes, changed by hand", () => {
@@ -33,21 +28,7 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a stack on Kubernetes, changed by h
   let dir: string;
   const path = process.env.PATH ?? "";
 
-  const run = (): OperationInput => {
-    const deployment = resolveDirectories({ flags: { dir }, env: { SERVICE_HOME: join(dir, "home") }, cwd: dir });
-    const secrets = secretValues();
-    return {
-      dir,
-      services: {
-        ...defaultServices({ deployment, root: ROOT, prompts: null }),
-        readProject: async () => ({ dir, plan, secrets, certificate: null, warnings: [], redactValues: [] }),
-        createDriver: async () => createKubernetesDriver(plan, secrets, { program: cluster.kubectlPath, pace: PACE }),
-      },
-      onEvent: () => undefined,
-      signal: new AbortController().signal,
-      killSignal: new AbortController().signal,
-    };
-  };
+  const run = (): OperationInput => plannedRun({ dir, plan, program: cluster.kubectlPath });
   const kubectl = (...args: string[]) => cluster.kubectl(["--namespace", plan.namespace, ...args]);
   const found = (drift: readonly { kind: string; name: string }[]) =>
     drift.map(({ kind, name }) => `${kind} ${name}`).sort();

@@ -7,10 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createKubernetesDriver } from "../../../control/deploy/drivers/kubernetes/driver.ts";
-import { defaultServices } from "../../../control/deploy/operations/default-services.ts";
 import { destroy } from "../../../control/deploy/operations/destroy.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
 import type { OperationInput } from "../../../control/deploy/operations/services.ts";
@@ -18,16 +15,14 @@ import { unlock } from "../../../control/deploy/operations/unlock.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
 import type { InfraEvent } from "../../../control/deploy/schemas.ts";
 import type { KubernetesPlan } from "../../../infra/plan/types.ts";
-import { resolveDirectories } from "../../../runtime/config/index.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { lacks } from "../../lanes/tools.ts";
 import { type StalledPort, startStalledPort } from "../../support/faults/stalled-port.ts";
 import { type Cluster, startCluster } from "../../support/kubernetes/cluster.ts";
-import { kubernetesPlan, secretValues } from "../../support/kubernetes/plans.ts";
+import { plannedRun } from "../../support/kubernetes/planned-run.ts";
+import { kubernetesPlan } from "../../support/kubernetes/plans.ts";
 import { type PlayedKubelet, playKubelet } from "../../support/kubernetes/played-kubelet.ts";
 
-const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-const PACE = { pollMs: 200, patienceMs: 1_500, startMs: 60_000 };
 const UP = { node: undefined, image: undefined, adopt: true, yes: true } as const;
 const UNLOCK = { force: undefined, restoreState: false, copy: undefined } as const;
 const DESTROY = { yes: true, deleteData: false, confirm: undefined, backupTaken: undefined } as const;
@@ -49,21 +44,8 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a cluster that is silent", () => {
   let dir: string;
   const path = process.env.PATH ?? "";
 
-  const run = (onEvent: (event: InfraEvent) => void = () => undefined): OperationInput => {
-    const deployment = resolveDirectories({ flags: { dir }, env: { SERVICE_HOME: join(dir, "home") }, cwd: dir });
-    const secrets = secretValues();
-    return {
-      dir,
-      services: {
-        ...defaultServices({ deployment, root: ROOT, prompts: null }),
-        readProject: async () => ({ dir, plan, secrets, certificate: null, warnings: [], redactValues: [] }),
-        createDriver: async () => createKubernetesDriver(plan, secrets, { program: cluster.kubectlPath, pace: PACE }),
-      },
-      onEvent,
-      signal: new AbortController().signal,
-      killSignal: new AbortController().signal,
-    };
-  };
+  const run = (onEvent: (event: InfraEvent) => void = () => undefined): OperationInput =>
+    plannedRun({ dir, plan, program: cluster.kubectlPath, onEvent });
   /** What a command says whose cluster falls silent as soon as it has said this. */
   const stalledAt = async (words: string, work: (run: OperationInput) => Promise<unknown>): Promise<unknown> => {
     let fell = false;
