@@ -274,7 +274,13 @@ describeEachDatabase("takeover of turns", (open) => {
     await doomed.die();
     const epoch = 1;
     const written = Promise.withResolvers<void>();
-    const hold = doomed.store.fenced({ turnId, epoch }, async () => written.promise);
+    const passed = Promise.withResolvers<void>();
+    const hold = doomed.store.fenced({ turnId, epoch }, async () => {
+      passed.resolve();
+      await written.promise;
+    });
+    // Rejects at once if the fence is not passed.
+    await Promise.race([passed.promise, hold]);
     const next = await start({ script: () => [text("ok"), end()], ...doomed.next });
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(next.requests).toHaveLength(0);
