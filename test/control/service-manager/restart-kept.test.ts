@@ -15,6 +15,8 @@ const { signal } = new AbortController();
 async function home(running: boolean) {
   const dir = await temporaryDirectory();
   vi.stubEnv("SERVICE_HOME", dir);
+  // A node of this machine's user may have the usual port.
+  vi.stubEnv("SERVICE_LISTEN", "127.0.0.1:0");
   onTestFinished(() => void vi.unstubAllEnvs());
   await writeFile(join(dir, "cairn.yaml"), MINIMAL);
   const prepared = await prepare(findDeployment({ dir }), signal);

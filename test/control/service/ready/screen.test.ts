@@ -68,6 +68,8 @@ describe.skipIf(lacks("pseudo-terminal"))("a node on a terminal", () => {
 
 async function opened(env: NodeJS.ProcessEnv = {}) {
   const cli = await createCli();
+  // A node of this machine's user may have the usual port.
+  cli.env["SERVICE_LISTEN"] = "127.0.0.1:0";
   const session = openTerminal([PROGRAM, "start"], { cwd: cli.home, env: { ...cli.env, ...env } });
   await session.until(LAST_KEY);
   return { cli, session, node: (await untilAnnounced(cli.home)).pid };
