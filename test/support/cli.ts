@@ -51,6 +51,8 @@ export async function createCli(files: { readonly configured?: boolean } = {}): 
     HOME: home,
     SERVICE_HOME: home,
     SERVICE_API_TOKEN: TOKEN,
+    // A node of this machine's user may have the usual port.
+    SERVICE_LISTEN: "127.0.0.1:0",
     CAIRN_STAND_IN: "1",
     // Half of a command's time goes into reading the sources, which stay the same from one to the next.
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(CACHE, "compile"),

@@ -226,7 +226,7 @@ describe("a node in the foreground", () => {
   it("reports an invalid configuration before anything is started", async () => {
     const cli = await createCli();
     await writeFile(join(cli.home, "cairn.yaml"), "version: 1\nruntime:\n  listen: nowhere\n");
-    const { code, stderr } = await cli.run(["start"]);
+    const { code, stderr } = await cli.run(["start"], { env: { SERVICE_LISTEN: "" } });
     expect(code).toBe(1);
     expect(stderr).toContain("runtime.listen");
   });

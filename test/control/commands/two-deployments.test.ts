@@ -15,9 +15,10 @@ async function twoDeployments() {
   for (const dir of [one, two]) {
     await mkdir(dir);
     onTestFinished(() => endNodeOf(join(dir, ".cairn")));
-    await writeFile(join(dir, "cairn.yaml"), MINIMAL);
+    await writeFile(join(dir, "cairn.yaml"), `${MINIMAL}runtime:\n  listen: 127.0.0.1:0\n`);
   }
-  const run = (dir: string, ...argv: string[]) => cli.run([...argv, "--dir", dir], { env: { SERVICE_HOME: "" } });
+  const env = { SERVICE_HOME: "", SERVICE_LISTEN: "" };
+  const run = (dir: string, ...argv: string[]) => cli.run([...argv, "--dir", dir], { env });
   const json = async (dir: string, ...argv: string[]) => JSON.parse((await run(dir, ...argv, "--json")).stdout);
   return { cli, one, two, run, json };
 }

@@ -42,8 +42,11 @@ export const NO_TOOLS: DeploymentProbe = {
   stackLocks: async () => [],
 };
 
+/** A node of this machine's user may have the usual port. */
+const ANY_PORT = `${MINIMAL}runtime:\n  listen: 127.0.0.1:0\n`;
+
 export async function probeContextWith(spec: ProbeContextSpec = {}): Promise<ProbeContext> {
-  const { yaml = MINIMAL, env, mode, files = {}, variables = {}, seen = {}, probeMs = EVENTUALLY_MS } = spec;
+  const { yaml = ANY_PORT, env, mode, files = {}, variables = {}, seen = {}, probeMs = EVENTUALLY_MS } = spec;
   const dir = await deploymentDirectory({
     ...(yaml === null ? {} : { yaml }),
     ...(env === undefined ? {} : { env }),
