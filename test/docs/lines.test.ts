@@ -24,6 +24,21 @@ it("long lines are found in prose, not in tables and blocks", () => {
   expect(longLines(`${words}\n| ${words} |\n\`\`\`\n${words}\n\`\`\`\n- ${words}`)).toHaveLength(2);
 });
 
+/** Lines in a block of code that a program for prose has joined: a command's comment goes on with the next command. */
+function joinedLines(text: string): string[] {
+  return text.split("\n").filter((line) => /^ {4,}.* # .*\b(?:cairn|npm) [a-z]+ |^ {4,}\w+: \w+: /.test(line));
+}
+
+it("lines of code that were joined are found", () => {
+  expect(
+    joinedLines("    cairn a # it goes cairn infra up\n    cairn a   # as `b`\n    target: docker: x"),
+  ).toHaveLength(2);
+});
+
+it.each(pages())("%s has each line of its examples apart", (page) => {
+  expect(joinedLines(readFileSync(join(ROOT, page), "utf8"))).toEqual([]);
+});
+
 it.each(pages().filter((page) => !GENERATED.includes(page)))("%s has lines of at most 100 columns", (page) => {
   expect(longLines(readFileSync(join(ROOT, page), "utf8"))).toEqual([]);
 });
