@@ -9,6 +9,8 @@ import { CONTAINER } from "../../infra/plan/types.ts";
 import type { Client } from "../../runtime/client/index.ts";
 import { InfraError } from "../../runtime/contracts/errors.ts";
 import { readPackedArchive } from "../../runtime/files/memory-archive.ts";
+import { isWholeGzip } from "../deploy/archive-file.ts";
+import { isFull } from "../deploy/operations/full-disk.ts";
 import { refuseLost } from "../deploy/part-commands.ts";
 import { soFar } from "../output/words.ts";
 import { writeWhole } from "../service/byte-files.ts";
@@ -139,10 +141,15 @@ export async function saveNodeFiles(
       );
     }
     if (result.code === "ENOENT") throw toolMissing(program);
-    if (result.exitCode === 0) return;
-    if (result.exitCode === CHANGED_MEANWHILE && SAID_BY_TAR.test(result.stderr)) return;
+    // Also where the program has ended well before its last bytes found no room.
+    if (isFull(result)) throw result.cause;
+    const isChanged = result.exitCode === CHANGED_MEANWHILE && SAID_BY_TAR.test(result.stderr);
+    const isTaken = result.exitCode === 0 || isChanged;
+    // With this status docker and kubectl also end where they lose the node in the middle.
+    if (isTaken && (await isWholeGzip(path, signal))) return;
     await refuseLost(command, signal);
-    throw new InfraError("INFRA_FAILED", `The files of ${node} cannot be read: ${lastLine(result.stderr)}.`, {
+    const why = isTaken ? "they ended before they were whole" : lastLine(result.stderr);
+    throw new InfraError("INFRA_FAILED", `The files of ${node} cannot be read: ${why}.`, {
       hint: "No backup was written. `cairn infra up` brings back a node that does not run; `cairn memory backup` takes the memory alone.",
     });
   } finally {

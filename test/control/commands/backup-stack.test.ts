@@ -3,6 +3,7 @@
 import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import { gunzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { stagingOf } from "../../../control/backup/restore/places.ts";
 import { type Cli, createCli } from "../../support/cli.ts";
@@ -45,7 +46,7 @@ describe("a deployed stack", () => {
   ])(
     "is backed up with its memories and its nodes' files, and restored as a directory (one memory: %s)",
     async (shared, memories) => {
-      const { cli, tools, env, around, flags } = await stack("echo the files of a node", shared);
+      const { cli, tools, env, around, flags } = await stack("echo the files of a node | gzip", shared);
       const file = join(around, "stack.tar.age");
       const made = await cli.run(["backup", file, ...flags], { env });
       expect(made, made.stdout).toMatchObject({ code: 0 });
@@ -69,7 +70,8 @@ describe("a deployed stack", () => {
       expect(wrongWith("restore", JSON.parse(restored.stdout))).toBeNull();
       const kept = [...memories, "nova-1-files.tar.gz", "nova-2-files.tar.gz"].sort();
       expect((await readdir(join(dir, "backups"))).sort()).toEqual([".gitignore", ...kept]);
-      expect(await readFile(join(dir, "backups", "nova-2-files.tar.gz"), "utf8")).toBe("the files of a node\n");
+      const files = await readFile(join(dir, "backups", "nova-2-files.tar.gz"));
+      expect(gunzipSync(files).toString()).toBe("the files of a node\n");
       for (const name of [
         "cairn.yaml",
         "infra/.passphrase",
@@ -83,7 +85,7 @@ describe("a deployed stack", () => {
   );
 
   it("takes away what a killed backup of this file has left, and no other machine's", async () => {
-    const { cli, env, around, flags } = await stack("echo the files of a node", true);
+    const { cli, env, around, flags } = await stack("echo the files of a node | gzip", true);
     const others = ".other.tar.age.4194305.partial";
     for (const name of [others, ".stack.tar.age.4194305.partial"]) await writeFile(join(around, name), "");
     expect(await cli.run(["backup", join(around, "stack.tar.age"), ...flags], { env })).toMatchObject({ code: 0 });
@@ -91,7 +93,7 @@ describe("a deployed stack", () => {
   });
 
   it("is neither written to standard output nor read from standard input", async () => {
-    const { cli, env, flags } = await stack("echo the files of a node", true);
+    const { cli, env, flags } = await stack("echo the files of a node | gzip", true);
     const input = "no backup";
     for (const argv of [
       ["backup", "-"],
@@ -104,7 +106,7 @@ describe("a deployed stack", () => {
   });
 
   it("is restored elsewhere with the paths named that lead to where it was", async () => {
-    const { cli, env, around, flags } = await stack("echo the files of a node", true);
+    const { cli, env, around, flags } = await stack("echo the files of a node | gzip", true);
     const file = join(around, "stack.tar.age");
     const workspace = join(cli.home, "workspace");
     const yaml = join(cli.home, "cairn.yaml");
@@ -121,7 +123,7 @@ describe("a deployed stack", () => {
   });
 
   it("is not restored by way of a directory that another user has made", async () => {
-    const { cli, env, around, flags } = await stack("echo the files of a node", true);
+    const { cli, env, around, flags } = await stack("echo the files of a node | gzip", true);
     const file = join(around, "stack.tar.age");
     expect(await cli.run(["backup", file, ...flags], { env })).toMatchObject({ code: 0 });
     const dir = join(around, "restored");

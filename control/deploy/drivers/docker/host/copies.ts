@@ -1,10 +1,9 @@
 /** Copies of volumes on a Docker host, made by a container of the node's own image, which is there, without a network. */
 
-import { rename, rm, writeFile } from "node:fs/promises";
-import { execa } from "execa";
 import { ownLabels } from "../../../../../infra/components/docker/labels.ts";
 import type { DockerPlan } from "../../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
+import { writeArchive } from "../../../archive-file.ts";
 import type { ExistingData } from "../../../driver.ts";
 import { askDocker, dockerArguments, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
 import { runnable } from "../../../images/transport.ts";
@@ -25,25 +24,12 @@ export async function archiveData(
   if (first === undefined) return;
   const mounts = data.flatMap(({ name }) => ["--volume", `${name}:/data/${name}:ro`]);
   const args = [...ONE_OFF, ...mounts, "--entrypoint", "tar", imageAt(plan, first.place), "-C", "/data", "-cz", "."];
-  const part = `${file}.part`;
-  await writeFile(part, "", { mode: 0o600 });
-  const result = await whileReachable(first.place, signal, async (ending) => {
-    const done = await execa("docker", dockerArguments(args, first.place), {
-      reject: false,
-      stdin: "ignore",
-      stdout: { file: part },
-      // Else all of it is kept in memory too, and ended at 100 MB.
-      buffer: { stdout: false },
-      cancelSignal: ending,
-    });
-    ending.throwIfAborted();
-    return done;
-  });
-  if (result.failed) {
-    await rm(part, { force: true });
-    throw dockerFailure(result.stderr, "tar of the node's volumes", first.place);
-  }
-  await rename(part, file);
+  const program = {
+    program: "docker",
+    args: dockerArguments(args, first.place),
+    failure: (words: string) => dockerFailure(words, "tar of the node's volumes", first.place),
+  };
+  await whileReachable(first.place, signal, (ending) => writeArchive(file, program, ending));
 }
 
 /** `to` gets what `from` has, and nothing else: an earlier run may have been cut off. */

@@ -1,15 +1,10 @@
 /** Copies of claims, made by a pod of the node's own image on them: it works on every storage class, and needs no other image. */
 
-import { createReadStream } from "node:fs";
-import { rename, rm, writeFile } from "node:fs/promises";
-import { Writable } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { createGunzip } from "node:zlib";
-import { execa } from "execa";
 import { objectLabels } from "../../../../../infra/components/kubernetes/names.ts";
 import { imageReference } from "../../../../../infra/components/kubernetes/node-pod.ts";
 import { CONTAINER, type KubernetesPlan } from "../../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
+import { writeArchive } from "../../../archive-file.ts";
 import type { ExistingData } from "../../../driver.ts";
 import { failureOf, type Kubectl } from "./kubectl.ts";
 import { claimSchema, findObject } from "./objects.ts";
@@ -33,33 +28,23 @@ export async function archiveData(
   const name = `${plan.stack}-archive`;
   const mounts = Object.fromEntries(data.map((one) => [one.name, { path: `/data/${one.name}`, readOnly: true }]));
   const argv = ["sleep", String(COPY_MS / 1_000)];
-  const part = `${file}.part`;
   try {
     await createPod(kubectl, name, shortPod(plan, { ...podOf(plan), name, argv, mounts }), signal);
     await untilPod(kubectl, name, (pod) => podHealth(pod).running, { withinMs: START_MS, signal });
-    // Homes hold keys.
-    await writeFile(part, "", { mode: 0o600 });
     // A file system of its own has it at its top.
     const except = data.map((one) => `--exclude=./${one.name}/lost+found`);
     const command = kubectl.command(["exec", `pod/${name}`, "--", "tar", "-C", "/data", ...except, "-cz", "."]);
-    const result = await execa(command.program, command.args, {
-      reject: false,
-      stdin: "ignore",
-      stdout: { file: part },
-      // Else all of it is kept in memory too, and ended at 100 MB.
-      buffer: { stdout: false },
-      cancelSignal: signal,
-    });
-    signal.throwIfAborted();
-    if (result.failed) throw failureOf(result.stderr.trim().split("\n").at(0) ?? "", plan.context);
-    await checkWhole(part);
-    await rename(part, file);
-  } catch (error) {
-    await rm(part, { force: true });
-    throw error;
+    const failure = (words: string): InfraError => failureOf(firstWords(words), plan.context);
+    await writeArchive(file, { ...command, failure }, signal);
   } finally {
     await removePod(kubectl, name, AbortSignal.timeout(REMOVE_MS)).catch(() => undefined);
   }
+}
+
+/** kubectl's own last line says only that something failed, and what `tar` passes over is no failure. */
+function firstWords(stderr: string): string {
+  const lines = stderr.trim().split("\n");
+  return lines.find((line) => !/^tar: .*: (?:socket ignored|file changed as we read it)$/.test(line)) ?? "";
 }
 
 /** `to` gets what `from` has, and nothing else: an earlier run may have been cut off. */
@@ -109,15 +94,4 @@ function podOf(plan: KubernetesPlan) {
     });
   }
   return { image: imageReference(image), user: { uid: CONTAINER.uid, gid: CONTAINER.gid } };
-}
-
-/** A stream from a pod may end early without an error; an archive that did is no gzip file. */
-async function checkWhole(file: string): Promise<void> {
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  await pipeline(createReadStream(file), createGunzip(), nowhere).catch((cause: unknown) => {
-    throw new InfraError("INFRA_FAILED", "The archive ended before it was whole; nothing was deleted.", {
-      hint: "Run the same command again.",
-      cause,
-    });
-  });
 }

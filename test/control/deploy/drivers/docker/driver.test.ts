@@ -1,9 +1,10 @@
 /** The Docker driver with programs that play `docker` and `ssh`: what it asks, and what it makes of the answers. */
 
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createDockerDriver } from "../../../../../control/deploy/drivers/docker/driver.ts";
 import { parseFree, parseListeners } from "../../../../../control/deploy/drivers/docker/preflight.ts";
@@ -382,13 +383,53 @@ test("lines of ss give addresses and ports", () => {
 });
 
 test("a node's data are archived whole, however much there is of them", async () => {
-  const bytes = 101_000_000;
-  await engine({ other: `head -c ${bytes} /dev/zero` });
+  const folder = await archives();
+  const bytes = 1_000_000;
+  const piece = join(folder, "piece.gz");
+  // Level 0: as large as what is in it, and some bytes more.
+  await writeFile(piece, gzipSync(Buffer.alloc(bytes), { level: 0 }));
+  await engine({ other: `for i in $(seq 101); do cat ${piece}; done` });
+  const file = join(folder, "two.tar.gz");
+  await archive(file, signal);
+  expect((await stat(file)).size).toBeGreaterThan(101 * bytes);
+});
+
+test("an archive that ended early is no archive, and nothing of it stays", async () => {
+  const folder = await archives();
+  await engine({ other: "head -c 100000 /dev/urandom | gzip | head -c 50000" });
+  await expect(archive(join(folder, "two.tar.gz"), signal)).rejects.toMatchObject({
+    code: "INFRA_FAILED",
+    message: "The archive ended before it was whole; nothing was deleted.",
+  });
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("nothing stays of an archive that was stopped", async () => {
+  const folder = await archives();
+  await engine({ other: "echo begun; exec sleep 3600" });
+  const stopping = new AbortController();
+  const archiving = archive(join(folder, "two.tar.gz"), stopping.signal);
+  await expect.poll(async () => (await readFile(join(folder, "two.tar.gz.part")).catch(() => "")).length).toBe(6);
+  stopping.abort(new Error("stopped"));
+  await expect(archiving).rejects.toThrow("stopped");
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("an archive that finds no room on the disk of this machine says so", async () => {
+  const folder = await archives();
+  await symlink("/dev/full", join(folder, "two.tar.gz.part"));
+  await engine({ other: "cat /dev/zero" });
+  await expect(archive(join(folder, "two.tar.gz"), signal)).rejects.toMatchObject({ code: "ENOSPC" });
+});
+
+async function archives(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "cairn-archive-"));
   onTestFinished(() => rm(folder, { recursive: true }));
-  const file = join(folder, "two.tar.gz");
+  return folder;
+}
+
+async function archive(file: string, ending: AbortSignal): Promise<void> {
   const driver = createDockerDriver(dockerPlan({ nodes: [nodePlan("two")] }), { registry });
   const home = { name: "fleet-two-home", place: "local", stack: "fleet" };
-  await driver.archiveData([home], file, () => undefined, signal);
-  expect((await stat(file)).size).toBe(bytes);
-});
+  await driver.archiveData([home], file, () => undefined, ending);
+}

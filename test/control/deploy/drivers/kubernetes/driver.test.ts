@@ -441,3 +441,21 @@ describe("a way into a part", () => {
     ).rejects.toMatchObject({ code: "INFRA_PLAN_INVALID" });
   });
 });
+
+it("names what ended an archive of a node, not a file that tar passes over by itself", async () => {
+  const pod = JSON.parse(podList("fleet-archive", true)).items[0];
+  const program = await played(
+    { to: "get pod", out: JSON.stringify(pod) },
+    {
+      to: "exec pod/",
+      err: "tar: ./home/agent.sock: socket ignored\nerror: read tcp 10.0.0.1:6443: i/o timeout\n",
+      code: 1,
+    },
+  );
+  const data = { name: "home-fleet-main-0", place: "agents", stack: "fleet" };
+  const file = join(directory, "main.tar.gz");
+  await expect(driver(program).archiveData([data], file, () => undefined, signal)).rejects.toMatchObject({
+    code: "INFRA_HOST_UNREACHABLE",
+    message: "The cluster cannot be reached: error: read tcp 10.0.0.1:6443: i/o timeout.",
+  });
+});
