@@ -103,8 +103,7 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
     const lost = madeWhen(context, pattern);
     if (lost.length === 0) continue;
     const words = `The ${what} was lost in the middle of the work, when this was changed: ${lost.join(", ")}.`;
-    const hint = `See whether ${see}, then run the same command again: what was done is recorded, and what was begun is found.`;
-    return fail("other", "INFRA_HOST_UNREACHABLE", words, hint);
+    return fail("other", "INFRA_HOST_UNREACHABLE", words, `See whether ${see}.`);
   }
   const unreachable = unreachableHost([text, ...diagnosed(context)].join("\n"));
   if (unreachable !== null) {

@@ -14,9 +14,8 @@ const TRIES = 3;
 /** Milliseconds without a word of the engine: longer than the longest of its commands, which waits 15 minutes for a lock of the host. */
 const QUIET_MS = 3_600_000;
 
-const HINT =
-  "See whether the host runs and can be reached. Then run `cairn infra unlock`, and the same command again: what was done is " +
-  "recorded, and what was begun is found.";
+/** What to run then depends on what the engine has left, and is added where that is known (`withNextCommand`). */
+const HINT = "See whether the host runs and can be reached.";
 
 export interface TargetWatch {
   readonly driver: Pick<TargetDriver, "answers">;
@@ -85,6 +84,6 @@ async function probeUntilEnded(
     failures += 1;
     if (failures < TRIES) continue;
     const words = `The target was lost in the middle of the work: ${error.message}`;
-    return lost.abort(new InfraError(error.code, words, { hint: HINT, cause: error }));
+    return lost.abort(new InfraError(error.code, words, { hint: HINT }));
   }
 }

@@ -57,7 +57,7 @@ describe.skipIf(lacks("lxc", "pulumi-command", "docker-images"))("a Proxmox host
     expect(error).toMatchObject({
       code: "INFRA_HOST_UNREACHABLE",
       message: "The target was lost in the middle of the work, when this was changed: fleet-two-ct.",
-      details: { hint: expect.stringContaining("then run the same command again") },
+      details: { hint: expect.stringContaining("Then run the same command again") },
     });
     await expect(stack.up()).rejects.toMatchObject({
       code: "INFRA_HOST_UNREACHABLE",

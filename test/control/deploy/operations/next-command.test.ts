@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Engine } from "../../../../control/deploy/engine/engine.ts";
+import { describeEngineFailure } from "../../../../control/deploy/engine/failure.ts";
 import { PulumiFailure } from "../../../../control/deploy/engine/pulumi-cli.ts";
 import { infraFiles } from "../../../../control/deploy/files.ts";
 import { withNextCommand } from "../../../../control/deploy/operations/next-command.ts";
@@ -36,6 +37,12 @@ async function said(
     locks: async () => Array.from({ length: remaining.locks ?? 0 }, () => ({})),
   } as unknown as Engine; // Only these two are asked.
   return withNextCommand({ engine, files }, "up", error);
+}
+/** What the engine's failure becomes where a provider said this of a target. */
+function lost(message: string): Error {
+  const failure = new PulumiFailure({ stdout: "", stderr: "error: update failed", cancelled: false });
+  const diagnostics = [{ message, resource: "lab-one" }];
+  return describeEngineFailure(failure, { stack: "lab", command: "up", redact: (text) => text, diagnostics }).error;
 }
 const hinting = (hint: string) => ({ code: "INFRA_DISK_FULL", details: { hint: expect.stringContaining(hint) } });
 
@@ -79,6 +86,11 @@ describe("a run on a disk that was full", () => {
       code: "INFRA_HOST_UNREACHABLE",
       message: "It does not answer.",
       details: { hint: expect.stringContaining(hint) },
+    });
+    expect(await said({ locks: 1 }, lost("after 3 failed attempts: dial tcp: i/o timeout"))).toMatchObject({
+      details: {
+        hint: "See whether the host runs and can be reached. Then run `cairn infra unlock` and the same command again: nothing that was made is lost.",
+      },
     });
     const wrapped = new InfraError("INFRA_HOST_UNREACHABLE", "The switch stopped.", {
       hint: "It finishes.",
