@@ -13,3 +13,13 @@ export function isAlive(pid: number): boolean {
     return codeOf(error) === "EPERM";
   }
 }
+
+/** A process that leads a group of its own, with all that it has started. Nothing where it was not started, or has ended. */
+export function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+}

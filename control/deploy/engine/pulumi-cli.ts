@@ -11,6 +11,7 @@ import { execa } from "execa";
 import type { Environment } from "../../../runtime/config/index.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { isOlder } from "../../../runtime/contracts/versions.ts";
+import { killGroup } from "../../service/processes.ts";
 import { type EngineOutput, engineOutput } from "./engine-output.ts";
 
 /** The oldest engine that has everything we use: inline programs for `destroy`, events over gRPC. */
@@ -226,13 +227,4 @@ function forAutomation(
     },
   };
   return own as unknown as PulumiCommand; // Its constructor is private; `run` above is all that is called.
-}
-
-function killGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    // It has ended by itself.
-  }
 }

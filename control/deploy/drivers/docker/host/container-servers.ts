@@ -92,7 +92,7 @@ export function containerServers(place: ServersPlace): ContainerServers {
       await untilAnswering(second.name, place, signal);
     },
 
-    closeToNodes: (signal) => closeDatabase(own, signal),
+    closeToNodes: (signal) => whileReachable(host, signal, (ending) => closeDatabase(own, ending)),
 
     async copy(from, signal) {
       try {
