@@ -5,7 +5,11 @@ import { ERROR_CODES, type ErrorCode, InfraError } from "../../../runtime/contra
 /** Exit status that `ssh` keeps for itself. */
 const SSH_FAILED = 255;
 /** What Proxmox's `pct` says where it fails, with the same status: the host is there, and its container is not as it should be. */
-const PCT_FAILED = /^(?:container '\d+' not running|CT \S|Configuration file ')/m;
+const PCT_FAILED =
+  /^(?:container '\d+' not running|CT \S|Configuration file '|startup for container '|can't lock file '|command '.*' failed: |lxc-\w+: )/m;
+/** What ssh says when there is no connection, or no more, at the beginning of a line. */
+export const NO_CONNECTION =
+  /^(?:ssh: |Connection (?:closed|reset|to|timed)|kex_exchange_identification|Host key verification failed|.*: Permission denied \(|Unable to negotiate|client_loop:|Timeout, server)|REMOTE HOST IDENTIFICATION HAS CHANGED/m;
 /** Of what the other side said, in characters. */
 const MAX_WORDS = 600;
 
@@ -22,7 +26,7 @@ export interface SshOutcome {
 export function parseSshFailure(host: string, { exitCode, stderr }: SshOutcome): InfraError {
   const own = ownWords(stderr);
   if (own !== null) return new InfraError(own.code, `${host}: ${own.words}.`, hintFor(own.code));
-  if (exitCode === SSH_FAILED && !PCT_FAILED.test(stderr)) {
+  if (exitCode === SSH_FAILED && (NO_CONNECTION.test(stderr) || !PCT_FAILED.test(stderr))) {
     const cause = CAUSES.find(({ words }) => words.test(stderr));
     if (cause !== undefined) return cause.error(host);
     return new InfraError("INFRA_HOST_UNREACHABLE", `${host} could not be reached over SSH: ${lastLine(stderr)}`, {

@@ -6,13 +6,10 @@ import { remoteLine } from "../../../../../infra/components/proxmox/member.ts";
 import type { ProxmoxPlan } from "../../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { RemoteDocker } from "../../../images/docker-cli.ts";
-import { parseSshFailure } from "../../../ssh/failure.ts";
+import { NO_CONNECTION, parseSshFailure } from "../../../ssh/failure.ts";
 import { openSsh } from "../../../ssh/ssh.ts";
 import { placeOf } from "./host.ts";
 
-/** What ssh says when there is no connection, at the beginning of a line. */
-const NO_CONNECTION =
-  /^(?:ssh: |Connection (?:closed|reset|to|timed)|kex_exchange_identification|Host key verification failed|.*: Permission denied \(|Unable to negotiate|client_loop:|Timeout, server)|REMOTE HOST IDENTIFICATION HAS CHANGED/m;
 /** What `pct exec` says of a CT that it cannot enter. */
 const NO_CT = /^(?:container '\d+' not running|CT \d+ not running|Configuration file '.*' does not exist)/m;
 
