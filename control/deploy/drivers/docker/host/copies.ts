@@ -7,7 +7,7 @@ import { writeArchive } from "../../../archive-file.ts";
 import type { ExistingData } from "../../../driver.ts";
 import { askDocker, dockerArguments, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
 import { runnable } from "../../../images/transport.ts";
-import { ONE_OFF } from "./one-off.ts";
+import { withOneOff } from "./one-off.ts";
 import { whileReachable } from "./reachable.ts";
 
 /** Milliseconds; homes and workspaces may be large. */
@@ -23,13 +23,15 @@ export async function archiveData(
   const [first] = data;
   if (first === undefined) return;
   const mounts = data.flatMap(({ name }) => ["--volume", `${name}:/data/${name}:ro`]);
-  const args = [...ONE_OFF, ...mounts, "--entrypoint", "tar", imageAt(plan, first.place), "-C", "/data", "-cz", "."];
-  const program = {
-    program: "docker",
-    args: dockerArguments(args, first.place),
-    failure: (words: string) => dockerFailure(words, "tar of the node's volumes", first.place),
-  };
-  await whileReachable(first.place, signal, (ending) => writeArchive(file, program, ending));
+  const command = [...mounts, "--entrypoint", "tar", imageAt(plan, first.place), "-C", "/data", "-cz", "."];
+  await withOneOff(`${plan.stack}.archive`, { host: first.place, signal }, (flags) => {
+    const program = {
+      program: "docker",
+      args: dockerArguments([...flags, ...command], first.place),
+      failure: (words: string) => dockerFailure(words, "tar of the node's volumes", first.place),
+    };
+    return whileReachable(first.place, signal, (ending) => writeArchive(file, program, ending));
+  });
 }
 
 /** `to` gets what `from` has, and nothing else: an earlier run may have been cut off. */
@@ -43,9 +45,11 @@ export async function copyData(
   await askDocker(["volume", "create", ...labels, to], call);
   const mounts = ["--volume", `${from.name}:/from:ro`, "--volume", `${to}:/to`];
   const copy = "find /to -mindepth 1 -delete && cp -a /from/. /to/";
-  const args = [...ONE_OFF, ...mounts, "--entrypoint", "/bin/sh", imageAt(plan, from.place), "-c", copy];
-  const result = await whileReachable(from.place, signal, (ending) =>
-    tryDocker(args, { ...call, signal: ending }, COPY_MS),
+  const command = [...mounts, "--entrypoint", "/bin/sh", imageAt(plan, from.place), "-c", copy];
+  const result = await withOneOff(`${plan.stack}.copy`, call, (flags) =>
+    whileReachable(from.place, signal, (ending) =>
+      tryDocker([...flags, ...command], { ...call, signal: ending }, COPY_MS),
+    ),
   );
   if (!result.ok) throw dockerFailure(result.stderr, `cp of ${from.name}`, from.place);
 }

@@ -388,7 +388,7 @@ test("a node's data are archived whole, however much there is of them", async ()
   const piece = join(folder, "piece.gz");
   // Level 0: as large as what is in it, and some bytes more.
   await writeFile(piece, gzipSync(Buffer.alloc(bytes), { level: 0 }));
-  await engine({ other: `for i in $(seq 101); do cat ${piece}; done` });
+  await engine({ other: `case "$1" in run) for i in $(seq 101); do cat ${piece}; done ;; esac` });
   const file = join(folder, "two.tar.gz");
   await archive(file, signal);
   expect((await stat(file)).size).toBeGreaterThan(101 * bytes);
@@ -396,7 +396,7 @@ test("a node's data are archived whole, however much there is of them", async ()
 
 test("an archive that ended early is no archive, and nothing of it stays", async () => {
   const folder = await archives();
-  await engine({ other: "head -c 100000 /dev/urandom | gzip | head -c 50000" });
+  await engine({ other: 'case "$1" in run) head -c 100000 /dev/urandom | gzip | head -c 50000 ;; esac' });
   await expect(archive(join(folder, "two.tar.gz"), signal)).rejects.toMatchObject({
     code: "INFRA_FAILED",
     message: "The archive ended before it was whole; nothing was deleted.",
@@ -406,7 +406,7 @@ test("an archive that ended early is no archive, and nothing of it stays", async
 
 test("nothing stays of an archive that was stopped", async () => {
   const folder = await archives();
-  await engine({ other: "echo begun; exec sleep 3600" });
+  await engine({ other: 'case "$1" in run) echo begun; exec sleep 3600 ;; esac' });
   const stopping = new AbortController();
   const archiving = archive(join(folder, "two.tar.gz"), stopping.signal);
   await expect.poll(async () => (await readFile(join(folder, "two.tar.gz.part")).catch(() => "")).length).toBe(6);
@@ -418,8 +418,30 @@ test("nothing stays of an archive that was stopped", async () => {
 test("an archive that finds no room on the disk of this machine says so", async () => {
   const folder = await archives();
   await symlink("/dev/full", join(folder, "two.tar.gz.part"));
-  await engine({ other: "cat /dev/zero" });
+  await engine({ other: 'case "$1" in run) cat /dev/zero ;; esac' });
   await expect(archive(join(folder, "two.tar.gz"), signal)).rejects.toMatchObject({ code: "ENOSPC" });
+});
+
+test("a copy that is stopped ends on the host, too, and one that a killed command has left goes first", async () => {
+  await engine({ other: 'case "$1" in run) exec sleep 3600 ;; esac' });
+  const stopping = new AbortController();
+  const driver = createDockerDriver(dockerPlan({ nodes: [nodePlan("two")] }), { registry });
+  const home = { name: "fleet-one-home", place: "local", stack: "fleet" };
+  const copying = driver.copyData(home, "fleet-two-home", "two", stopping.signal);
+  await expect.poll(async () => (await tools.calls()).some((call) => call[1] === "run")).toBe(true);
+  stopping.abort(new Error("stopped"));
+  await expect(copying).rejects.toThrow("stopped");
+  const calls = (await tools.calls()).map(([, ...args]) => args.join(" "));
+  const run = calls.findIndex((call) => /^run .*--name fleet\.copy /.test(call));
+  expect([calls[run - 1], calls[run + 1]]).toEqual(Array(2).fill("container rm --force -- fleet.copy"));
+});
+
+test("no log of the host keeps what is archived", async () => {
+  const folder = await archives();
+  await engine({ other: 'case "$1" in run) echo files | gzip ;; esac' });
+  await archive(join(folder, "two.tar.gz"), signal);
+  const run = (await tools.calls()).find((call) => call[1] === "run");
+  expect(run?.join(" ")).toContain("--log-driver none");
 });
 
 async function archives(): Promise<string> {
