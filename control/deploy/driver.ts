@@ -144,8 +144,8 @@ export interface TargetDriver {
    * fell silent without an end; absent where it would not.
    */
   answers?(signal: AbortSignal): Promise<void>;
-  /** That a disk of the target has no room at all, as a sentence; null where each has some. Absent where the target has no such disk. */
-  fullDisk?(signal: AbortSignal): Promise<string | null>;
+  /** That the disk of one of these places has no room at all, as a sentence; null where each has some. Absent where the target has no such disk. */
+  fullDisk?(places: readonly string[], signal: AbortSignal): Promise<string | null>;
   /** Every place that images run on. */
   imagePlaces(): readonly string[];
   /** Memory of these places in bytes, where limits that nobody set come from the size of the machine. */

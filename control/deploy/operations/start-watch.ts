@@ -6,7 +6,7 @@
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { beginHistory, follow, type Started, type StartHistory, type StartState, startState } from "../crash-loop.ts";
 import type { StackPart, TargetDriver } from "../driver.ts";
-import type { Inspection, ObservedNode } from "../inspection.ts";
+import type { Inspection, ObservedNode, ObservedPart } from "../inspection.ts";
 import { lastWordsOf } from "./last-words.ts";
 import type { Session } from "./session.ts";
 
@@ -165,12 +165,12 @@ function stalledTarget(): InfraError {
 
 async function databaseFailed(
   session: Session,
-  seen: Started,
+  seen: ObservedPart,
   state: StartState,
   limitMs: number,
 ): Promise<InfraError> {
   const why = reasonOf(seen, state, limitMs);
-  const full = await fullDisk(session, `PostgreSQL does not start: ${why}.`);
+  const full = await fullDisk(session, [seen.place], `PostgreSQL does not start: ${why}.`);
   if (full !== null) return full;
   const words = await lastWordsOf(session, { kind: "postgres" });
   return new StartFailure(
@@ -198,7 +198,8 @@ async function nodesFailed(session: Session, failed: readonly FailedNode[]): Pro
   const whys = new Set(failed.map(({ one, state }) => reasonOf(one, state, NODE_MS)));
   const who = names.length === 1 ? `The node ${names[0]} does not start` : `The nodes ${names.join(", ")} do not start`;
   const said = `${who}: ${[...whys].join("; ")}.`;
-  const full = await fullDisk(session, said);
+  const places = new Set(failed.flatMap(({ one }) => one?.place ?? []));
+  const full = await fullDisk(session, [...places], said);
   if (full !== null) return full;
   return new StartFailure(
     said,
@@ -211,8 +212,12 @@ async function nodesFailed(session: Session, failed: readonly FailedNode[]): Pro
 }
 
 /** No other configuration would mend it, and what would have written why found no room. */
-async function fullDisk({ driver, run }: Session, consequence: string): Promise<InfraError | null> {
-  const full = await driver.fullDisk?.(run.signal).catch(() => null);
+async function fullDisk(
+  { driver, run }: Session,
+  places: readonly string[],
+  consequence: string,
+): Promise<InfraError | null> {
+  const full = await driver.fullDisk?.(places, run.signal).catch(() => null);
   if (full == null) return null;
   return new InfraError("INFRA_DISK_FULL", `${full} ${consequence}`, {
     hint: "Make room there, then run the same command again: nothing that was made is lost.",

@@ -16,7 +16,7 @@ import { findInterrupted } from "./reconcile.ts";
 export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues, "registry">): TargetDriver {
   return {
     preflight: (signal, deployed) => preflight(plan, signal, deployed),
-    fullDisk: (signal) => fullDisk(plan, signal),
+    fullDisk,
     imagePlaces: () => imagePlaces(plan),
     machines: async (places, signal) =>
       Object.fromEntries(await Promise.all(places.map(async (place) => [place, await engineMemory(place, signal)]))),

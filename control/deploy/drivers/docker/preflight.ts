@@ -177,9 +177,9 @@ async function freeAt(place: string, ssh: SshAddress | null, signal: AbortSignal
   return ssh ? remoteFree(ssh, root, signal) : localFree(root);
 }
 
-/** A host of which Docker's disk has no room for anything, as a sentence; null where each has some. */
-export async function fullDisk(plan: DockerPlan, signal: AbortSignal): Promise<string | null> {
-  for (const place of hostsOf(plan)) {
+/** One of these hosts, of which Docker's disk has no room for anything, as a sentence; null where each has some. */
+export async function fullDisk(places: readonly string[], signal: AbortSignal): Promise<string | null> {
+  for (const place of places) {
     const free = await freeAt(place, parseDockerHost(place), signal);
     if (free !== null && free < DISK_FULL) return `The disk of Docker ${placeOf(place)} is full.`;
   }

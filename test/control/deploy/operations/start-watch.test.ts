@@ -84,6 +84,18 @@ describe("waiting for what was started", () => {
     await expect(reconcileAndWait(roomy, watched("one"))).rejects.toBeInstanceOf(StartFailure);
   });
 
+  it("does not blame the full disk of another host", async () => {
+    const inspect = async () =>
+      inspection(
+        { ...node("one", "unhealthy"), place: "ssh://first", restarts: 3 },
+        { ...node("two", "healthy"), place: "ssh://full" },
+      );
+    const fullDisk = async (places: readonly string[]) => (places.includes("ssh://full") ? "It is full." : null);
+    await expect(reconcileAndWait(session({ inspect, fullDisk }), watched("one", "two"))).rejects.toBeInstanceOf(
+      StartFailure,
+    );
+  });
+
   it("gives up a target that does not answer, and waits on for one that answers again", async () => {
     const unreachable: ObservedNode = { ...node("one", "unknown"), state: "unknown" };
     let snapshots = 0;
