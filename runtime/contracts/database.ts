@@ -19,6 +19,8 @@ export interface Queryable {
 export interface Transaction extends Queryable {
   /** Runs work inside a savepoint: when it throws, only its own changes are undone and the error is rethrown. */
   savepoint<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Another deadline for each statement that follows, in milliseconds. */
+  limit(statementTimeoutMs: number): Promise<void>;
 }
 
 export interface QueryOptions {

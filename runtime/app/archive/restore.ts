@@ -33,7 +33,7 @@ export interface RestoreDeps {
 const TOKENS = "api_tokens";
 /** For a batch of rows. */
 const STATEMENT_TIMEOUT_MS = 10 * 60_000;
-/** For one index of vectors, which is one statement; our own end of the connection waits as long. */
+/** For one index of vectors, which is one statement. */
 const INDEX_TIMEOUT_MS = 6 * 60 * 60_000;
 const LOCK_TIMEOUT_MS = 10_000;
 const ROWS = 500;
@@ -72,10 +72,9 @@ export async function restore(
         // Locks out other writers while the store is filled.
         await tx.query("lock table conversations, messages, inbox in share row exclusive mode");
         await assertEmpty(tx);
-        await limitStatements(tx, STATEMENT_TIMEOUT_MS);
         return load(tx, { backend: database.backend, file, withTokens });
       },
-      { statementTimeoutMs: INDEX_TIMEOUT_MS, lockTimeoutMs: LOCK_TIMEOUT_MS },
+      { statementTimeoutMs: STATEMENT_TIMEOUT_MS, lockTimeoutMs: LOCK_TIMEOUT_MS },
     );
     // What searches need to know about the words; they work without.
     await database.script("analyze", { statementTimeoutMs: STATEMENT_TIMEOUT_MS }).catch(() => {});
@@ -85,10 +84,6 @@ export async function restore(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-async function limitStatements(tx: Transaction, ms: number): Promise<void> {
-  await tx.query("select set_config('statement_timeout', $1, true)", [String(ms)]);
 }
 
 async function assertEmpty(database: Queryable): Promise<void> {
@@ -206,7 +201,7 @@ async function load(tx: Transaction, { backend, file, withTokens }: Load): Promi
   } finally {
     await written.catch(() => {});
   }
-  await limitStatements(tx, INDEX_TIMEOUT_MS);
+  await tx.limit(INDEX_TIMEOUT_MS);
   await indexTables(tx, backend);
   await assertCountable(tx);
   for (const [table, column] of SEQUENCES) {

@@ -1,6 +1,6 @@
 /** A store that is unavailable for a while, as one process sees it: every statement is refused, and what runs goes on unheard. */
 
-import type { Database, Queryable } from "../../../runtime/contracts/database.ts";
+import type { Database, Queryable, Transaction } from "../../../runtime/contracts/database.ts";
 import { MemoryError } from "../../../runtime/contracts/errors.ts";
 
 export interface Absent {
@@ -29,7 +29,8 @@ export function absent(database: Database): Absent {
         here(() =>
           database.transaction((tx) => {
             const checked: Queryable["query"] = (text, values) => here(() => tx.query(text, values));
-            return work({ query: checked, savepoint: (nested) => here(() => tx.savepoint(nested)) });
+            const limit: Transaction["limit"] = (ms) => here(() => tx.limit(ms));
+            return work({ query: checked, savepoint: (nested) => here(() => tx.savepoint(nested)), limit });
           }, options),
         ),
       script: (sql, options) => here(() => database.script(sql, options)),

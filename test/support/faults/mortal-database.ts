@@ -67,6 +67,7 @@ export function mortal(database: Database, point?: DeathPoint): Mortal {
             struck = true;
           }),
           savepoint: (inner) => tx.savepoint(inner),
+          limit: (ms) => tx.limit(ms),
         };
         const value = await work(handle);
         check();

@@ -21,7 +21,7 @@ export interface SessionSettings {
 export class Session {
   readonly #lease: Lease;
   readonly #settings: SessionSettings;
-  readonly #statementTimeoutMs: number;
+  #statementTimeoutMs: number;
   readonly #lockTimeoutMs: number;
   readonly #idle: IdleWatch;
   #savepoints = 0;
@@ -115,6 +115,12 @@ export class Session {
       await this.simple(`ROLLBACK TO SAVEPOINT ${name}; RELEASE SAVEPOINT ${name}`).catch(() => {});
       throw error;
     }
+  }
+
+  /** For the statements of this transaction that follow. */
+  async limit(statementTimeoutMs: number): Promise<void> {
+    await this.simple(`SET LOCAL statement_timeout = ${whole(statementTimeoutMs)}`);
+    this.#statementTimeoutMs = statementTimeoutMs;
   }
 
   /** Ends a transaction that was left open; false when the session cannot be used any more. */
@@ -211,6 +217,11 @@ class Handle implements Transaction {
     });
     this.#last = run.catch(() => {});
     return run;
+  }
+
+  limit(statementTimeoutMs: number): Promise<void> {
+    this.#assertOpen();
+    return this.#session.limit(statementTimeoutMs);
   }
 
   close(): void {

@@ -35,9 +35,18 @@ export function isStatement(text: string): boolean {
   return !isQuestion(text) && STATEMENT.test(text);
 }
 
-/** A subject, or a request to remember, and words behind it: two words may be what is looked for (`the boat`). */
-const STATEMENT =
-  /^(?:please\s+)?(?:i|we|you|he|she|it|they|my|our|your|his|her|its|their|the|a|an|this|that|these|those|there|remember|note|keep|save|store)(?:['\u2019](?:m|s|re|ve|d|ll))?(?:\s+\S+){2}/i;
+/**
+ * Somebody who does something, or a request to remember, and words behind it; else a thing with a verb: without one it may be
+ * what is looked for (`the boat we rented in May`).
+ */
+const STATEMENT = new RegExp(
+  "^(?:please\\s+)?(?:" +
+    "(?:i|we|you|he|she|it|they|there|remember|note|keep|save|store)(?:['\u2019](?:m|s|re|ve|d|ll))?(?:\\s+\\S+){2}|" +
+    "(?:my|our|your|his|her|its|their|the|a|an|this|that|these|those)" +
+    "(?:\\s+(?!(?:i|we|you|he|she|it|they|who|which|that|where|when)\\s)\\S+){0,6}?" +
+    "(?:['\u2019]s|\\s+(?:is|are|was|were|has|had|will|lies|likes|lives|works|needs|wants))\\s+\\S)",
+  "i",
+);
 
 export function compose(question: string, hits: readonly MemoryHit[], options: AnswerOptions): string {
   const finds = pickFinds(question, hits);

@@ -111,6 +111,7 @@ describeEachDatabase("attachments", (open) => {
     let chunks = 0;
     const cut = (tx: Transaction): Transaction => ({
       savepoint: (work) => tx.savepoint(work),
+      limit: (ms) => tx.limit(ms),
       query: (statement, values) =>
         statement.includes("attachments:write") && ++chunks === 2
           ? Promise.reject(new Error("the process ends here"))

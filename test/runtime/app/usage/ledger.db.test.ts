@@ -161,6 +161,7 @@ describeDatabase("the ledger of usage", (open) => {
                 return tx.query(sql, values);
               },
               savepoint: (inner) => tx.savepoint(inner),
+              limit: (ms) => tx.limit(ms),
             }),
           options,
         );

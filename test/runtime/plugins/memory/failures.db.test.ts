@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { MemoryError } from "../../../../runtime/contracts/errors.ts";
+import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import { eventually } from "../../../support/eventually.ts";
 
@@ -52,6 +53,24 @@ describeEachDatabase("failures", (open, backend) => {
     setImmediate(() => order.push("went on"));
     await expect(slow).rejects.toMatchObject({ code: "MEMORY_TIMEOUT", retryable: true });
     expect(order).toEqual(["went on", "ended"]);
+    expect(await again("select 1 as n")).toMatchObject({ rows: [{ n: 1 }] });
+  });
+
+  it("gives the statements of a transaction that follow another deadline", async () => {
+    await database
+      .transaction(
+        async (tx) => {
+          await tx.limit(EVENTUALLY_MS);
+          await tx.query("select pg_sleep(1)");
+          await tx.limit(300);
+          await expect(tx.savepoint((inner) => inner.query(ENDLESS))).rejects.toMatchObject({ code: "MEMORY_TIMEOUT" });
+        },
+        { statementTimeoutMs: 300 },
+      )
+      .catch((error: unknown) => {
+        // The embedded store's connection ends with its statement.
+        if (database.backend === "postgres") throw error;
+      });
     expect(await again("select 1 as n")).toMatchObject({ rows: [{ n: 1 }] });
   });
 

@@ -139,6 +139,23 @@ describe.skipIf(lacks("postgresql"))("PostgreSQL that goes away", { timeout: TIM
     await eventually(() => database.query("select 1"));
   });
 
+  it("gives up on one that stops answering in a transaction whose deadline was shortened", async () => {
+    const link = await startLink(server.url);
+    cleanups.push(() => link.close());
+    const database = await open(link.url);
+    const slow = database.transaction(
+      async (tx) => {
+        await tx.query("select 1");
+        await tx.limit(300);
+        link.stall();
+        await tx.query("select 1");
+      },
+      { statementTimeoutMs: 600_000 },
+    );
+    await expect(slow).rejects.toMatchObject({ code: "MEMORY_TIMEOUT" });
+    link.resume();
+  });
+
   it("tells nobody the password", async () => {
     const logged: unknown[] = [];
     const note = (...entry: unknown[]): void => void logged.push(entry);
