@@ -1,12 +1,11 @@
 /** `infra destroy`: removes what `up` made and keeps the data, unless the stack's name is typed to delete them. */
 
-import { rm, stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { rm } from "node:fs/promises";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { needsTerminal, UsageError } from "../../output/failure.ts";
-import { isBackup } from "../backup-file.ts";
 import { type ExportedState, type RecordedResource, resourcesOf, unprotect } from "../engine/checkpoint.ts";
 import type { DestroyResult } from "../schemas.ts";
+import { checkTakenBackup, type TakenBackup } from "./backup-taken.ts";
 import { requireConsent } from "./consent.ts";
 import { reconcileInterrupted } from "./pending.ts";
 import { refuseUnfinished } from "./postgres/upgrade-journal.ts";
@@ -14,50 +13,59 @@ import { readRecord, removeRecord, writeRecord } from "./record.ts";
 import type { OperationInput } from "./services.ts";
 import { openSession, type Session, withOperatorLock } from "./session.ts";
 
-/** A backup that was taken by hand counts for so many milliseconds. */
-const FRESH_BACKUP_MS = 24 * 3_600_000;
-
 export interface DestroyOptions {
   readonly yes: boolean;
   readonly deleteData: boolean;
   /** The stack's name, instead of typing it. */
   readonly confirm: string | undefined;
   /** A backup that exists already, instead of taking one. */
-  readonly backupTaken: string | undefined;
+  readonly backupTaken: TakenBackup | undefined;
+  /** Of a stack that is removed already: there is no node that could give a backup. Absent: no. */
+  readonly withoutBackup?: boolean;
 }
 
 /**
- * Null when the answer was no. INFRA_DATA_PROTECTED when data are to go and no backup could be taken; INFRA_UP_REFUSED where an
+ * Null when the answer was no. INFRA_DATA_PROTECTED when data are to go and no backup could be taken, or one could be and is not
+ * wanted; errors of `checkTakenBackup`; INFRA_UP_REFUSED where an
  * upgrade of PostgreSQL was cut off: its journal alone knows which volume has the data.
  */
 export async function destroy(run: OperationInput, options: DestroyOptions): Promise<DestroyResult | null> {
   const { prompts } = run.services;
-  if (!options.deleteData && (options.confirm ?? options.backupTaken) !== undefined) {
-    throw new UsageError("--confirm and --backup-taken belong to --delete-data.");
+  const { backupTaken, withoutBackup = false } = options;
+  if (!options.deleteData && ((options.confirm ?? backupTaken) !== undefined || withoutBackup)) {
+    throw new UsageError("--confirm, --backup-taken and --without-backup belong to --delete-data.");
+  }
+  if (backupTaken !== undefined && withoutBackup) {
+    throw new UsageError("--backup-taken and --without-backup exclude each other.");
   }
   await requireConsent(run, options.yes);
+  const taken = backupTaken === undefined ? null : await checkTakenBackup(run, backupTaken);
   const session = await openSession(run);
   const { engine, project } = session;
-  if (options.deleteData) await demandName(session, options.confirm);
+  if (options.deleteData) await demandName(session, options);
   return withOperatorLock(session, "destroy", async () => {
     await refuseUnfinished(session.files);
     await reconcileInterrupted(session);
     const state = await session.state();
     if (state === null) return nothing(session);
+    const isRemoved = resourcesOf(state).every((one) => one.protected);
+    if (withoutBackup && !isRemoved) throw stillDeployed(project.plan.stack);
     session.phase("preview", "Looking at what is deployed");
     const diff = await engine.previewDestroy(session.engineRun());
     if (!options.yes && diff.changes.length > 0) {
       if ((await prompts?.confirm("Remove these?", diff, run.signal)) !== true) return null;
     }
-    const backup = options.deleteData ? await takeBackup(session, options.backupTaken) : null;
+    const needsBackup = options.deleteData && !withoutBackup;
+    const backup = needsBackup ? (taken ?? (await takeBackup(session, isRemoved))) : null;
     session.phase("destroy", "Removing");
     const done = diff.changes.length === 0 ? diff : await engine.destroy(session.engineRun());
     const data = await withPlaces(
       resourcesOf(await session.state()).filter((one) => one.protected),
       run.dir,
     );
-    const deleted =
-      backup === null ? [] : await deleteData(session).catch((error) => Promise.reject(half(error, backup)));
+    const deleted = options.deleteData
+      ? await deleteData(session).catch((error) => Promise.reject(half(error, backup)))
+      : [];
     if (options.deleteData) {
       await removeRecord(session.files);
       await rm(session.files.unanswered, { force: true });
@@ -72,30 +80,45 @@ function nothing({ project }: Session): DestroyResult {
   return { schema: 1, stack, target, summary, changes: [], kept: [], deleted: [], backup: null };
 }
 
-async function demandName({ project, run, driver }: Session, given: string | undefined): Promise<void> {
+async function demandName(
+  { project, run, driver }: Session,
+  { confirm: given, withoutBackup }: DestroyOptions,
+): Promise<void> {
   const { stack } = project.plan;
   const { prompts } = run.services;
   if (given === undefined && prompts === null) throw needsTerminal("The stack's name", `--confirm ${stack}`);
-  const former = given === undefined ? ((await driver.formerData?.(run.signal)) ?? []) : [];
+  const asked = given === undefined;
+  const former = asked ? ((await driver.formerData?.(run.signal)) ?? []) : [];
   const also =
     former.length === 0 ? "" : `, with what upgrades of PostgreSQL kept (${former.map(({ name }) => name).join(", ")})`;
-  const question = `This deletes the data for good${also}. Type ${stack} to go on`;
+  const lost = asked && withoutBackup ? await lostWords(run.dir) : "";
+  const question = `This deletes the data for good${also}${lost}. Type ${stack} to go on`;
   const typed = given ?? (await prompts?.typeName(question, run.signal));
   if (typed === stack) return;
   throw new UsageError(`${typed ?? ""} is not the stack's name.`, `To delete its data, name the stack: ${stack}.`);
 }
 
-/** Path of a backup that may be relied on. */
-async function takeBackup({ run, project, driver, ...session }: Session, taken: string | undefined): Promise<string> {
-  if (taken !== undefined) {
-    const path = resolve(taken);
-    const found = await stat(path).catch(() => null);
-    const age = found === null ? Number.POSITIVE_INFINITY : run.services.now().getTime() - found.mtimeMs;
-    const fresh = found?.isFile() === true && age < FRESH_BACKUP_MS;
-    if (fresh && (await isBackup(path, run.signal))) return path;
-    const what = fresh ? "no whole backup of a memory" : "no backup of the last 24 hours";
-    throw new InfraError("INFRA_DATA_PROTECTED", `${path} is ${what}, so nothing was removed.`, {
-      hint: "Take one with `cairn memory backup FILE`.",
+/** Continues the question for the name. */
+async function lostWords(dir: string): Promise<string> {
+  const names = (await readRecord(dir))?.data.map(({ name }) => name) ?? [];
+  const what = names.length === 0 ? "the memory" : `the memory and all else in ${names.join(", ")}`;
+  return `, and NO BACKUP is taken: ${what} cannot be had back`;
+}
+
+function stillDeployed(stack: string): InfraError {
+  return new InfraError("INFRA_DATA_PROTECTED", `The stack ${stack} is deployed, so nothing was removed.`, {
+    hint: "Leave --without-backup out, so that a backup is taken. Where no node answers, run `cairn infra destroy` first: the data stay, and --without-backup deletes them after that.",
+  });
+}
+
+/** Path of a backup that was taken now. */
+async function takeBackup({ run, project, driver, ...session }: Session, isRemoved: boolean): Promise<string> {
+  const { stack } = project.plan;
+  const elseNamed = "name a backup of the last 24 hours with --backup-taken FILE";
+  if (isRemoved) {
+    const message = `The stack ${stack} is removed already: no node of it can back up its memory, so nothing was deleted.`;
+    throw new InfraError("INFRA_DATA_PROTECTED", message, {
+      hint: `To delete its data, ${elseNamed}, or give up what is in them with --without-backup.`,
     });
   }
   session.phase("backup", "Backing up the memory");
@@ -104,18 +127,19 @@ async function takeBackup({ run, project, driver, ...session }: Session, taken: 
   } catch (error) {
     run.signal.throwIfAborted();
     throw new InfraError("INFRA_DATA_PROTECTED", "The memory could not be backed up, so nothing was removed.", {
-      hint: "Start a node with `cairn infra up` and try again, or name a fresh backup with --backup-taken FILE.",
+      hint: `Start a node with \`cairn infra up\` and try again, or ${elseNamed}.`,
       cause: error,
     });
   }
 }
 
-/** The nodes are gone, so that the next run can take no backup: the one of this run is named. */
-function half(error: unknown, backup: string): unknown {
+/** The nodes are gone, so that the next run can take no backup: it is told how the data go without a new one. */
+function half(error: unknown, backup: string | null): unknown {
   if (!(error instanceof InfraError)) return error;
+  const again = backup === null ? "--without-backup" : `--backup-taken ${backup}`;
   return new InfraError(error.code, error.message, {
     ...error.details,
-    hint: `${error.details.hint ?? ""} Then run the same command again with --backup-taken ${backup}.`.trim(),
+    hint: `${error.details.hint ?? ""} Then run the same command again with ${again}.`.trim(),
     cause: error,
   });
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { parse, stringify } from "yaml";
+import type { Manifest } from "../../../control/backup/manifest.ts";
 import { destroy } from "../../../control/deploy/operations/destroy.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
 import { roll } from "../../../control/deploy/operations/roll/roll.ts";
@@ -17,6 +18,7 @@ import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { stubDriver } from "../../fakes/pulumi/stub-driver.ts";
 import { makeStubPlugins, type StubPlugins } from "../../fakes/pulumi/stub-plugins.ts";
 import { infraRun, type ProjectShape, TOKEN, writeProject } from "../../support/infra-project.ts";
+import { writeSealedBackup } from "../../support/sealed-backup.ts";
 
 const SHAPE: ProjectShape = { stack: "lab", nodes: ["one", "two"] };
 const UP = { node: undefined, image: undefined, adopt: false, yes: true } as const;
@@ -24,6 +26,7 @@ const DESTROY = { yes: true, deleteData: false, confirm: undefined, backupTaken:
 const VOLUMES = ["lab-one-home", "lab-one-workspace", "lab-postgres-data", "lab-two-home", "lab-two-workspace"];
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+const PASSPHRASE = "four words of mine";
 const SIX_YEARS_MS = 6 * 366 * 86_400_000;
 
 let base: string;
@@ -337,16 +340,20 @@ describe("a stack", { concurrent: false }, () => {
     await expect(destroy(run(), { ...asked, confirm: "other" })).rejects.toThrow(/not the stack's name/);
     // No node answers at the stub's address, so there is no backup.
     await expect(destroy(run(), asked)).rejects.toMatchObject({ code: "INFRA_DATA_PROTECTED" });
+    await expect(destroy(run(), { ...asked, withoutBackup: true })).rejects.toMatchObject({
+      message: expect.stringContaining("is deployed, so nothing was removed"),
+    });
     const old = join(base, "old.backup");
+    await expect(destroy(run(), { ...asked, backupTaken: taken(old) })).rejects.toThrow(`There is no file ${old}.`);
     const archive = gzipSync('{"$archive":"cairn"}\n');
     writeFileSync(old, archive.subarray(0, -9));
-    await expect(destroy(run(), { ...asked, backupTaken: old })).rejects.toMatchObject({
+    await expect(destroy(run(), { ...asked, backupTaken: taken(old) })).rejects.toMatchObject({
       code: "INFRA_DATA_PROTECTED",
       message: expect.stringContaining("no whole backup"),
     });
     writeFileSync(old, archive);
     const later = { now: () => new Date(Date.now() + 25 * 3_600_000) };
-    await expect(destroy(run({ services: later }), { ...asked, backupTaken: old })).rejects.toMatchObject({
+    await expect(destroy(run({ services: later }), { ...asked, backupTaken: taken(old) })).rejects.toMatchObject({
       code: "INFRA_DATA_PROTECTED",
     });
     expect(changes()).toEqual([]);
@@ -355,13 +362,64 @@ describe("a stack", { concurrent: false }, () => {
       ...stubDriver(plan, { plugins }),
       deleteData: () => Promise.reject(busy),
     });
-    await expect(destroy(run({ services: { createDriver } }), { ...asked, backupTaken: old })).rejects.toMatchObject({
+    await expect(
+      destroy(run({ services: { createDriver } }), { ...asked, backupTaken: taken(old) }),
+    ).rejects.toMatchObject({
       message: "In use.",
       details: { hint: expect.stringMatching(/^Look\. .*--backup-taken .*old\.backup/) },
     });
-    const result = SCHEMAS["infra-destroy"].parse(await destroy(run(), { ...asked, backupTaken: old }));
+    const result = SCHEMAS["infra-destroy"].parse(await destroy(run(), { ...asked, backupTaken: taken(old) }));
     expect(result.deleted.map(({ name }) => name).sort()).toEqual(VOLUMES);
     expect(plugins.resources()).toEqual({});
     expect(await status(run())).toMatchObject({ deployed: false, data: [] });
   });
+
+  it("is deleted without a deployment when it is removed already: with a sealed backup, or with none on demand", async () => {
+    const asked = { ...DESTROY, deleteData: true, confirm: "lab" };
+    const removed = async () => {
+      expect(await up(run(), UP)).toMatchObject({ healthy: true });
+      await destroy(run(), DESTROY);
+    };
+    await removed();
+    await expect(destroy(run(), asked)).rejects.toMatchObject({
+      code: "INFRA_DATA_PROTECTED",
+      message: expect.stringContaining("is removed already"),
+      details: { hint: expect.stringMatching(/--backup-taken FILE.*--without-backup/) },
+    });
+    const sealed = (name: string, about: Partial<Manifest["deployment"]>, createdAt = new Date()) =>
+      writeSealedBackup(join(base, name), { passphrase: PASSPHRASE, about: { directory: dir, ...about }, createdAt });
+    const whole = await sealed("whole.tar.age", {});
+    const dayAgo = new Date(Date.now() - 25 * 3_600_000);
+    const refused = [
+      [taken(whole, "another one"), /does not open this backup/],
+      [taken(await sealed("other.tar.age", { directory: "/srv/other" })), /of another deployment \(\/srv\/other\)/],
+      [taken(await sealed("node.tar.age", { nodes: null })), /of a node outside of the stack/],
+      [taken(await sealed("old.tar.age", {}, dayAgo)), /not of the last 24 hours/],
+    ] as const;
+    for (const [backupTaken, message] of refused) {
+      const code = "INFRA_DATA_PROTECTED";
+      await expect(destroy(run(), { ...asked, backupTaken })).rejects.toMatchObject({
+        code,
+        message: expect.stringMatching(message),
+      });
+    }
+    const cut = join(base, "cut.tar.age");
+    writeFileSync(cut, readFileSync(whole).subarray(0, -9));
+    await expect(destroy(run(), { ...asked, backupTaken: taken(cut) })).rejects.toThrow(/cut off or was altered/);
+    const result = SCHEMAS["infra-destroy"].parse(await destroy(run(), { ...asked, backupTaken: taken(whole) }));
+    expect(result).toMatchObject({ backup: whole, kept: [] });
+    expect(result.deleted.map(({ name }) => name).sort()).toEqual(VOLUMES);
+    expect(plugins.resources()).toEqual({});
+    await removed();
+    const typeName = vi.fn(async () => "lab");
+    const prompts = { confirm: async () => true, adopt: async () => true, typeName };
+    const given = await destroy(run({ services: { prompts } }), { ...asked, confirm: undefined, withoutBackup: true });
+    expect(typeName).toHaveBeenCalledWith(expect.stringMatching(/NO BACKUP.*lab-postgres-data/), expect.anything());
+    expect(SCHEMAS["infra-destroy"].parse(given)).toMatchObject({ backup: null, kept: [] });
+    expect(plugins.resources()).toEqual({});
+  });
 });
+
+function taken(file: string, passphrase = PASSPHRASE) {
+  return { file, passphrase: async () => passphrase };
+}
