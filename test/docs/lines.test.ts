@@ -42,3 +42,17 @@ it.each(pages())("%s has each line of its examples apart", (page) => {
 it.each(pages().filter((page) => !GENERATED.includes(page)))("%s has lines of at most 100 columns", (page) => {
   expect(longLines(readFileSync(join(ROOT, page), "utf8"))).toEqual([]);
 });
+
+/** Lines of an indented block with a second command in them, outside of a comment or pipe: wrapping as prose has joined them. */
+function joinedLines(text: string): string[] {
+  return text.split("\n").filter((line) => /^ {4}cairn [^#|]*(?:#[^`]*? |(?<!\|) )cairn [a-z]/.test(line));
+}
+
+it("commands of an indented block that were joined into one line are found", () => {
+  expect(joinedLines("    cairn a # one cairn b")).toHaveLength(1);
+  expect(joinedLines("    cairn a | cairn b\n    cairn a    # as `cairn b` does\n    cairn b")).toEqual([]);
+});
+
+it.each(pages())("%s has a line for each command of an indented block", (page) => {
+  expect(joinedLines(readFileSync(join(ROOT, page), "utf8"))).toEqual([]);
+});
