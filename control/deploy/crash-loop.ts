@@ -22,6 +22,8 @@ export interface StartHistory {
   readonly restartsBefore: number;
   /** Since when it does not run and nothing starts it again, in milliseconds of a clock that never goes back; null: it runs. */
   readonly endedSinceMs: number | null;
+  /** What an observation said last of why it does not serve: one that finds it just started again knows nothing. */
+  readonly reason: string | null;
 }
 
 /** The first end may be an accident of the start, such as a lock that a former process held; the second one shows that it is none. */
@@ -31,7 +33,7 @@ const ENDED_MS = 5_000;
 
 /** `restartsBefore`: of what stood there before this run; null: nothing did. */
 export function beginHistory(restartsBefore: number | null): StartHistory {
-  return { restartsBefore: restartsBefore ?? 0, endedSinceMs: null };
+  return { restartsBefore: restartsBefore ?? 0, endedSinceMs: null, reason: null };
 }
 
 export function follow(history: StartHistory, seen: Started, nowMs: number): StartHistory {
@@ -39,6 +41,7 @@ export function follow(history: StartHistory, seen: Started, nowMs: number): Sta
     // Targets count anew for what they make anew.
     restartsBefore: Math.min(history.restartsBefore, seen.restarts ?? 0),
     endedSinceMs: hasEnded(seen) ? (history.endedSinceMs ?? nowMs) : null,
+    reason: seen.reason ?? history.reason,
   };
 }
 
@@ -46,7 +49,7 @@ export function follow(history: StartHistory, seen: Started, nowMs: number): Sta
 export function startState(history: StartHistory, seen: Started, nowMs: number): StartState {
   if (seen.state === "running" && seen.health === "healthy") return { kind: "healthy" };
   if (isCrashLoop((seen.restarts ?? 0) - history.restartsBefore)) {
-    return { kind: "failed", why: seen.reason ?? "it ends again and again" };
+    return { kind: "failed", why: seen.reason ?? history.reason ?? "it ends again and again" };
   }
   if (history.endedSinceMs !== null && nowMs - history.endedSinceMs >= ENDED_MS) {
     return { kind: "failed", why: seen.reason ?? (seen.state === "missing" ? "it is gone" : "it does not run") };

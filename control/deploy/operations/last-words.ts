@@ -14,12 +14,13 @@ export interface LastWords {
   readonly log?: string;
 }
 
-/** Without secrets; the log gets more of them. Empty where they cannot be read: the failure itself is worth more. */
+/** Without secrets; the log gets more of them. None where they cannot be read: the failure itself is worth more. */
 export async function lastWordsOf({ driver, run, log, redact }: Session, part: StackPart): Promise<LastWords> {
   const text = redact(await readLog({ driver, run }, part).catch(() => ""));
-  if (text.trim() === "") return { lastWords: [] };
   const name = part.kind === "postgres" ? "PostgreSQL" : part.name;
-  const file = await log.write("up", `Last lines of ${name}`, text);
+  // What the kernel ends for memory writes nothing: that, too, is what the run was told.
+  const written = text.trim() === "" ? "It has written nothing that can be read." : text;
+  const file = await log.write("up", `Last lines of ${name}`, written);
   return { lastWords: lastOf(programWords(text.split("\n"))), ...(file === null ? {} : { log: file }) };
 }
 

@@ -1,6 +1,7 @@
 /** Which settings of its nodes a run would change, in the words of cairn.yaml: the engine knows files alone. */
 
-import { CONTAINER, type DeploymentPlan, type NodePlan } from "../../../infra/plan/types.ts";
+import { quantityText } from "../../../infra/components/kubernetes/quantity.ts";
+import { CONTAINER, type DeploymentPlan, type NodePlan, type ResourceLimits } from "../../../infra/plan/types.ts";
 import { parseYaml } from "../../../runtime/config/yaml-source.ts";
 import type { InfraFiles } from "../files.ts";
 import type { SettingChange } from "../schemas.ts";
@@ -35,7 +36,7 @@ export async function settingChanges(files: InfraFiles, { plan, secrets }: Wante
   return [...merged.values()];
 }
 
-/** Pure. Keys of cairn.yaml first, then variables, then other files. */
+/** Pure. Limits and keys of cairn.yaml first, then variables, then other files. */
 export function changesOfNode(
   before: Pick<NodePlanCopy, "plan" | "variables">,
   after: NodePlan,
@@ -54,6 +55,7 @@ export function changesOfNode(
   const there = (value: string | undefined, other: string | undefined): string | null =>
     value === undefined ? null : other === undefined ? "present" : `${value.split("\n").length} lines`;
   return [
+    ...limitChanges(old.limits, after.limits).map((change) => ({ nodes, ...change })),
     ...keys.map((change) => ({ nodes, ...change })),
     ...changed.map((name) => ({
       nodes,
@@ -68,6 +70,18 @@ export function changesOfNode(
         : [{ nodes, setting: shownPath(path), before: there(one, other), after: there(other, one) }];
     }),
   ];
+}
+
+/** Limits are of the container, not of the node's own cairn.yaml. */
+function limitChanges(before: ResourceLimits, after: ResourceLimits): readonly Omit<SettingChange, "nodes">[] {
+  const inWords = ({ memoryBytes, cpus }: ResourceLimits): Record<string, string | null> => ({
+    memory: memoryBytes === null ? null : quantityText(memoryBytes),
+    cpus: cpus === null ? null : String(cpus),
+  });
+  const [was, will] = [inWords(before), inWords(after)];
+  return Object.keys(was)
+    .filter((key) => was[key] !== will[key])
+    .map((key) => ({ setting: `deployment.nodes[].${key}`, before: was[key] ?? null, after: will[key] ?? null }));
 }
 
 function contentsOf({ files }: NodePlan): ReadonlyMap<string, string> {

@@ -1,6 +1,13 @@
 /** What a deployment target needs, and what several nodes need. */
 import { type CheckInput, createCollector, type Findings } from "./collector.ts";
 
+const MIB = 1024 ** 2;
+/**
+ * Bytes below which a node may not come to serve: measured 80 MiB of its container with a PostgreSQL, 240 MiB of its process with an
+ * embedded store, without a turn, and as much again as work is like to take.
+ */
+const LEAST_MEMORY = { postgres: 128 * MIB, embedded: 320 * MIB };
+
 export function checkDeployment({ config, dropped }: CheckInput): Findings {
   const found = createCollector();
   const { deployment, memory } = config;
@@ -39,5 +46,34 @@ export function checkDeployment({ config, dropped }: CheckInput): Findings {
       "several nodes without memory.postgres: each has a memory of its own",
     );
   }
+  warnOfLittleMemory(deployment, memory?.postgres === undefined ? "embedded" : "postgres", found);
   return found;
+}
+
+function warnOfLittleMemory(
+  { target, nodes, docker, kubernetes }: NonNullable<CheckInput["config"]["deployment"]>,
+  store: keyof typeof LEAST_MEMORY,
+  found: ReturnType<typeof createCollector>,
+): void {
+  if (target === "manual") return;
+  const least = LEAST_MEMORY[store];
+  const common = target === "docker" ? docker.memory : target === "kubernetes" ? kubernetes.limits.memory : undefined;
+  const path =
+    target === "docker" ? ["deployment", "docker", "memory"] : ["deployment", "kubernetes", "limits", "memory"];
+  const limits: [(string | number)[], number | undefined][] = [
+    [path, common],
+    ...nodes.map(({ memory }, index): [(string | number)[], number | undefined] => [
+      ["deployment", "nodes", index, "memory"],
+      memory,
+    ]),
+  ];
+  for (const [at, limit] of limits) {
+    if (limit === undefined || limit >= least) continue;
+    found.warn(
+      at,
+      "out-of-range",
+      `a node that may have less than ${least / MIB}Mi is ended for it: it may not come to serve, or ends in a turn`,
+      `give it ${least / MIB}Mi or more, and 512Mi for more than a few sessions`,
+    );
+  }
 }

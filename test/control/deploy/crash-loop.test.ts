@@ -35,6 +35,12 @@ describe("what was started", () => {
       null,
       "failed: it ends again and again (exit code 1)",
     ],
+    [
+      "has failed for what was seen before it was started again",
+      [restarting(1, "it needs more memory"), starting(2)],
+      null,
+      "failed: it needs more memory",
+    ],
     ["has failed although it runs just now", [starting(2)], null, "failed: it ends again and again"],
     [
       "may still come where it stands in the place of one that had ended often",

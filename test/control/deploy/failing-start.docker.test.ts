@@ -10,12 +10,13 @@ import { docker, failingImage } from "../../support/docker-lane.ts";
 
 const CRASHES = `console.log("reading the configuration"); throw new Error("this program cannot start");`;
 const CRASHES_LATER = `setTimeout(() => { console.error("the disk is gone"); process.exit(4); }, 20_000);`;
+const NEEDS_MEMORY = `const all = []; setInterval(() => all.push(Buffer.alloc(4e6, 1)), 1);`;
 const NEVER_READY = `console.log("waiting for nothing"); setInterval(() => undefined, 1_000);
 process.on("SIGTERM", () => process.exit(0));`;
 
 describe.skipIf(lacks("docker", "pulumi-docker", "pulumi-command"))("a node that does not start", () => {
   let stack: OperatedStack;
-  let images: Record<"crashes" | "later" | "never", string>;
+  let images: Record<"crashes" | "later" | "greedy" | "never", string>;
 
   const failure = (work: Promise<unknown>): Promise<CairnError> =>
     work.then(
@@ -31,6 +32,7 @@ describe.skipIf(lacks("docker", "pulumi-docker", "pulumi-command"))("a node that
     images = {
       crashes: await failingImage(node, CRASHES),
       later: await failingImage(node, CRASHES_LATER),
+      greedy: await failingImage(node, NEEDS_MEMORY),
       never: await failingImage(node, NEVER_READY),
     };
   }, IMAGES_TIMEOUT_MS);
@@ -65,6 +67,15 @@ describe.skipIf(lacks("docker", "pulumi-docker", "pulumi-command"))("a node that
     expect(await stack.status()).toMatchObject({ healthy: true });
     expect(await stack.preview()).toMatchObject({ changes: [], drift: [] });
     expect(await stack.sql("SELECT n FROM kept")).toBe("1");
+  });
+
+  it("with an image that needs more memory than its limit is said to, with the setting, and has a log", async () => {
+    const error = await failure(stack.up({ image: images.greedy }));
+    expect(error.message).toContain(
+      "The node one does not start: it ends again and again: it needs more memory than 256Mi allow (deployment.nodes[].memory or deployment.docker.memory); what one had",
+    );
+    expect(readFileSync(error.details.log ?? "", "utf8")).toContain("It has written nothing");
+    expect(await stack.status()).toMatchObject({ healthy: true });
   });
 
   it("with an image that is never ready gets it back when its time is over", async () => {

@@ -204,6 +204,21 @@ const warnings: [string, Record<string, string>, string, RegExp][] = [
     /a memory of its own/,
   ],
   [
+    "a node that may have less memory than a node takes",
+    { deployment: "deployment: { target: docker, nodes: [{ name: a }, { name: b, memory: 20Mi }] }" },
+    "deployment.nodes[1].memory",
+    /less than 320Mi/,
+  ],
+  [
+    "pods that may have less memory than a node takes, without a store of their own",
+    {
+      memory: "memory: { postgres: {} }",
+      deployment: "deployment: { target: kubernetes, kubernetes: { limits: { memory: 64Mi } } }",
+    },
+    "deployment.kubernetes.limits.memory",
+    /less than 128Mi/,
+  ],
+  [
     "a certificate that nobody has made, on loopback",
     { runtime: "runtime: { tls: auto }" },
     "runtime.tls",

@@ -3,11 +3,13 @@
 import { stackNames } from "../../../../infra/plan/names.ts";
 import type { DockerNodePlan, DockerPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { isCrashLoop } from "../../crash-loop.ts";
+import { endWords, memorySetting } from "../../end-words.ts";
 import type { RecordedResource } from "../../engine/checkpoint.ts";
 import type { Inspection, ObservedNode, ObservedPart } from "../../inspection.ts";
 import { driftAt, type HostInventory, nodeOf } from "./host/drift.ts";
 import type { FoundContainer } from "./host/found-container.ts";
-import { type FoundThing, findContainers, findNetworks, findVolumes } from "./host/inventory.ts";
+import { type FoundThing, findContainers, findNetworks, findVolumes, formerEnd } from "./host/inventory.ts";
 import { atPlace, containerNames, dataNames, hostsOf, nodeContainer } from "./host/names.ts";
 
 export async function observe(plan: DockerPlan, signal: AbortSignal): Promise<ObservedNode[]> {
@@ -37,7 +39,21 @@ export async function inspect(
 /** Null where the host does not answer: its nodes are unknown, which is not the same as gone. */
 function containersAt(plan: DockerPlan, place: string, signal: AbortSignal): Promise<FoundContainer[] | null> {
   const names = plan.nodes.filter(({ host }) => host === place).map(({ name }) => nodeContainer(plan, name));
-  return orUnknown(findContainers(names, place, signal), signal);
+  return orUnknown(containersWithEnds(names, place, signal), signal);
+}
+
+/** One that runs again knows of its former end by Docker's events alone; only of what is not healthy it is worth asking. */
+async function containersWithEnds(
+  names: readonly string[],
+  place: string,
+  signal: AbortSignal,
+): Promise<FoundContainer[]> {
+  const found = await findContainers(names, place, signal);
+  const hasEnded = ({ status, health, restarts }: FoundContainer): boolean =>
+    status === "running" && health !== "healthy" && restarts > 0;
+  return Promise.all(
+    found.map(async (one) => (hasEnded(one) ? { ...one, end: await formerEnd(one, place, signal) } : one)),
+  );
 }
 
 function inventoryOf(
@@ -51,7 +67,7 @@ function inventoryOf(
   const ids = recorded.flatMap(({ type, id }) => (type.endsWith(":Container") && id !== null ? [id] : []));
   const read = async (): Promise<HostInventory> => {
     const [containers, networks, volumes] = await Promise.all([
-      findContainers([...names, ...ids], place, signal),
+      containersWithEnds([...names, ...ids], place, signal),
       findNetworks([plan.network], place, signal),
       findVolumes(
         atPlace(dataNames(plan), place).map(({ name }) => name),
@@ -91,7 +107,8 @@ function serving(plan: DockerPlan, name: string, containers: readonly FoundConta
   const container = containers.find((one) => one.name === name && one.stack === plan.stack);
   if (!container) return { ...NOTHING, state: "missing" };
   const { image, version, since, restarts } = container;
-  const reason = reasonOf(container);
+  const what = name === stackNames(plan.stack).postgres ? "database" : "node";
+  const reason = reasonOf(container, memorySetting("docker", what));
   return {
     state: stateOf(container),
     health: healthOf(container),
@@ -166,9 +183,12 @@ function healthOf({ status, health }: FoundContainer): ObservedNode["health"] {
 /** Characters of what a health check said. */
 const LONGEST_REASON = 200;
 
-function reasonOf({ status, health, exitCode, probed }: FoundContainer): string | null {
-  if (status === "restarting") return `it ends again and again (exit code ${exitCode ?? "unknown"})`;
-  if (status === "exited" || status === "dead") return `it ended with exit code ${exitCode ?? "unknown"}`;
-  if (status !== "running" || health !== "unhealthy" || probed === null) return null;
-  return `its health check says: ${(probed.split("\n").at(-1) ?? "").slice(0, LONGEST_REASON)}`;
+/** Null while nothing is wrong, or nothing is known of it. */
+function reasonOf({ status, health, end, probed, restarts, settings }: FoundContainer, setting: string): string | null {
+  if (status === "running" && health === "unhealthy" && probed !== null) {
+    return `its health check says: ${(probed.split("\n").at(-1) ?? "").slice(0, LONGEST_REASON)}`;
+  }
+  if (end === null) return null;
+  const isRestarted = status === "restarting" || isCrashLoop(restarts);
+  return endWords(end, isRestarted, { bytes: settings.memory || null, setting });
 }

@@ -2,9 +2,10 @@
 
 import { nodeCt, postgresCt } from "../../../../infra/components/proxmox/ct.ts";
 import { ownerOf } from "../../../../infra/components/proxmox/ct-config.ts";
-import { stackNames } from "../../../../infra/plan/names.ts";
+import { DATABASE_NAME, stackNames } from "../../../../infra/plan/names.ts";
 import { CONTAINER, POSTGRES, type ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { endWords, memorySetting } from "../../end-words.ts";
 import type { RecordedResource } from "../../engine/checkpoint.ts";
 import type { Inspection, ObservedNode, ObservedPart } from "../../inspection.ts";
 import { driftOf } from "./host/drift.ts";
@@ -97,11 +98,15 @@ function serving(plan: ProxmoxPlan, role: string, ct: FoundCt | null | undefined
   if (!ct.running) return { ...NOTHING, state: "stopped", reason: "its CT is stopped" };
   const { container } = ct;
   if (container === null) return { ...NOTHING, state: "stopped", reason: "its container is not in the CT" };
-  const { status, health, exitCode } = container;
+  const { status, health } = container;
+  const isDatabase = role === DATABASE_NAME;
+  const { limits } = (isDatabase ? plan.postgres : plan.nodes.find(({ name }) => name === role)) ?? {};
+  const limit = {
+    bytes: limits?.memoryBytes ?? null,
+    setting: memorySetting("proxmox", isDatabase ? "database" : "node"),
+  };
   const reason =
-    status === "restarting" || status === "exited"
-      ? `it ${status === "exited" ? "ended" : "ends again and again"} (exit code ${exitCode})`
-      : undefined;
+    status === "restarting" || status === "exited" ? endWords(container, status === "restarting", limit) : undefined;
   return {
     state: status === "running" || status === "paused" ? status : "stopped",
     health: status === "running" ? healthOf(health) : status === "restarting" ? "unhealthy" : "unknown",

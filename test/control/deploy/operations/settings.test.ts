@@ -2,6 +2,8 @@ import { expect, it } from "vitest";
 import { changesOfNode } from "../../../../control/deploy/operations/settings.ts";
 import type { DeploymentPlan, NodePlan } from "../../../../infra/plan/types.ts";
 
+const NO_LIMITS = { memoryBytes: null, cpus: null };
+
 function nodeWith(
   yaml: string,
   more: Readonly<Record<string, string>> = {},
@@ -11,7 +13,7 @@ function nodeWith(
     path,
     content,
   }));
-  return { name: "nova", files, secretVariables: variables } as unknown as NodePlan;
+  return { name: "nova", files, secretVariables: variables, limits: NO_LIMITS } as unknown as NodePlan;
 }
 
 const deployed = (node: NodePlan, variables: Readonly<Record<string, string>> = {}) => ({
@@ -27,6 +29,16 @@ it("names the keys of cairn.yaml that change, with what was and what will be", (
     { nodes: ["nova"], setting: "agents.main.tools.include", before: '["shell"]', after: '["shell","web"]' },
     { nodes: ["nova"], setting: "agents.two", before: null, after: "{}" },
     { nodes: ["nova"], setting: "runtime.timezone", before: "UTC", after: null },
+  ]);
+});
+
+it("names the limits of its container", () => {
+  const node = nodeWith("version: 1\n");
+  const before = { ...node, limits: { memoryBytes: 512 * 1024 ** 2, cpus: null } };
+  const after = { ...node, limits: { memoryBytes: 20 * 1024 ** 2, cpus: 1.5 } };
+  expect(changesOfNode(deployed(before), after, {})).toEqual([
+    { nodes: ["nova"], setting: "deployment.nodes[].memory", before: "512Mi", after: "20Mi" },
+    { nodes: ["nova"], setting: "deployment.nodes[].cpus", before: null, after: "1.5" },
   ]);
 });
 

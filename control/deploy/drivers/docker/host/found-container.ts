@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { STACK_LABEL } from "../../../../../infra/components/docker/labels.ts";
+import type { ContainerEnd } from "../../../end-words.ts";
 
 const VERSION_LABEL = "org.opencontainers.image.version";
 
@@ -14,6 +15,7 @@ export const containerShape = z.object({
   State: z.object({
     Status: z.string(),
     ExitCode: z.number().nullish(),
+    OOMKilled: z.boolean().nullish(),
     StartedAt: z.string().nullish(),
     FinishedAt: z.string().nullish(),
     Health: z.object({ Status: z.string(), Log: z.array(z.object({ Output: z.string() })).nullish() }).nullish(),
@@ -53,7 +55,8 @@ export interface FoundContainer {
   /** Since when it runs, or does not run any more. */
   readonly since: string | null;
   readonly restarts: number;
-  readonly exitCode: number | null;
+  /** How it ended last: as its state says, which Docker empties when it starts it again. Null where it has not ended. */
+  readonly end: ContainerEnd | null;
   /** Of the program in it, as its image says. */
   readonly version: string | null;
   /** Name of a network -> its id. */
@@ -85,7 +88,7 @@ export function toContainer(container: z.infer<typeof containerShape>): FoundCon
     probed: container.State.Health?.Log?.at(-1)?.Output.trim() || null,
     since: sinceOf(container.State),
     restarts: container.RestartCount ?? 0,
-    exitCode: container.State.ExitCode ?? null,
+    end: endOf(container.State),
     version: versionOf(container.Config),
     networks: Object.fromEntries(
       Object.entries(container.NetworkSettings?.Networks ?? {}).map(([name, { NetworkID }]) => [name, NetworkID]),
@@ -106,6 +109,12 @@ export function toContainer(container: z.infer<typeof containerShape>): FoundCon
 
 export function stackOf(found: z.infer<typeof labels>): string | null {
   return found?.[STACK_LABEL] ?? null;
+}
+
+const ENDED: readonly string[] = ["restarting", "exited", "dead"];
+
+function endOf({ Status, ExitCode, OOMKilled }: z.infer<typeof containerShape>["State"]): ContainerEnd | null {
+  return ENDED.includes(Status) ? { exitCode: ExitCode ?? null, outOfMemory: OOMKilled ?? false } : null;
 }
 
 /** Docker writes the year 1 where there was nothing yet. */

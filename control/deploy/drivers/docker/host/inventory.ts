@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { type Label, STACK_LABEL } from "../../../../../infra/components/docker/labels.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
+import type { ContainerEnd } from "../../../end-words.ts";
 import { askDocker, type DockerEngine, dockerFailure, tryDocker } from "../../../images/docker-cli.ts";
 import { containerShape, type FoundContainer, labels, stackOf, timeOf, toContainer } from "./found-container.ts";
 
@@ -30,6 +31,34 @@ export async function findContainers(
 ): Promise<FoundContainer[]> {
   const found = await inspect("container", names, containerShape, host, signal);
   return found.map(toContainer);
+}
+
+/** Milliseconds: the longest that Docker waits before it starts a container again is a minute. */
+const BEFORE_START_MS = 120_000;
+
+/**
+ * How a container that runs ended before Docker started it again, from Docker's own record of events; null where it has none. Times
+ * are the engine's own.
+ */
+export async function formerEnd(
+  { id, since }: Pick<FoundContainer, "id" | "since">,
+  host: DockerEngine,
+  signal: AbortSignal,
+): Promise<ContainerEnd | null> {
+  if (since === null) return null;
+  const from = new Date(Date.parse(since) - BEFORE_START_MS).toISOString();
+  const format = '{{.Action}} {{index .Actor.Attributes "exitCode"}}';
+  const filters = [`--filter=container=${id}`, "--filter=event=oom", "--filter=event=die"];
+  const text = await askDocker(["events", "--since", from, "--until", since, ...filters, "--format", format], {
+    host,
+    signal,
+  });
+  const events = text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim().split(" ")]));
+  const last = events.findLastIndex(([action]) => action === "die");
+  if (last < 0) return null;
+  const exitCode = Number(events[last]?.[1]);
+  const outOfMemory = events[last - 1]?.[0] === "oom";
+  return { exitCode: Number.isInteger(exitCode) ? exitCode : null, outOfMemory };
 }
 
 /** Every container that publishes a port, running or not. */

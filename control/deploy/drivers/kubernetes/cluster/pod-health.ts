@@ -1,6 +1,8 @@
 /** What a pod's status means: whether it works, and what keeps it from working, in words. Pure. */
 
+import { POSTGRES_CONTAINER } from "../../../../../infra/components/kubernetes/names.ts";
 import { isCrashLoop } from "../../../crash-loop.ts";
+import { memorySetting } from "../../../end-words.ts";
 import type { Pod } from "./objects.ts";
 
 type ContainerStatus = NonNullable<NonNullable<Pod["status"]>["containerStatuses"]>[number];
@@ -53,7 +55,9 @@ function troubleOf(pod: Pod): string | null {
     const last = container.lastState?.terminated;
     if (waiting?.reason === "CrashLoopBackOff" && last !== undefined) {
       const how =
-        last.reason === "OOMKilled" ? "it needed more memory than its limit" : `exit code ${last.exitCode ?? "?"}`;
+        last.reason === "OOMKilled"
+          ? `it needs more memory than its limit: ${settingOf(container)}`
+          : `exit code ${last.exitCode ?? "?"}`;
       return `${words} (${how})`;
     }
     return `${words}${detail(waiting?.reason, waiting?.message)}`;
@@ -63,6 +67,10 @@ function troubleOf(pod: Pod): string | null {
   );
   if (unscheduled !== undefined) return `no machine takes it${detail(undefined, unscheduled.message)}`;
   return null;
+}
+
+function settingOf({ name }: ContainerStatus): string {
+  return memorySetting("kubernetes", name === POSTGRES_CONTAINER ? "database" : "node");
 }
 
 function detail(reason: string | undefined, message: string | undefined): string {

@@ -17,6 +17,7 @@ export interface FoundContainer {
   readonly since: string;
   readonly restarts: number;
   readonly exitCode: number;
+  readonly outOfMemory: boolean;
   /** Hash of the arguments that it was started with; empty for one that this program did not start. */
   readonly spec: string;
   readonly version: string;
@@ -113,10 +114,12 @@ function parseContainer(line: string): FoundContainer {
     exit = "",
     spec = "",
     version = "",
+    outOfMemory = "",
   ] = line.split("|");
   const time = Date.parse(status === "exited" || status === "dead" ? finished : started);
   const since = Number.isNaN(time) || time < 0 ? "" : new Date(time).toISOString();
-  return { status, health, image, since, restarts: Number(restarts), exitCode: Number(exit), spec, version };
+  const numbers = { restarts: Number(restarts), exitCode: Number(exit) };
+  return { status, health, image, since, ...numbers, outOfMemory: outOfMemory === "true", spec, version };
 }
 
 const FORMAT = [
@@ -129,6 +132,7 @@ const FORMAT = [
   "{{ .State.ExitCode }}",
   `{{ or (index .Config.Labels "cairn.spec") "" }}`,
   `{{ or (index .Config.Labels "org.opencontainers.image.version") "" }}`,
+  "{{ .State.OOMKilled }}",
 ].join("|");
 
 /** Inside a CT. `$1`: name of the container, `$2`: directory with its files. */

@@ -183,7 +183,7 @@ describe("a pod's health", () => {
   it.each([
     ["ImagePullBackOff", /image cannot be pulled/],
     ["CreateContainerConfigError", /configuration cannot be mounted/],
-    ["CrashLoopBackOff", /more memory than its limit/],
+    ["CrashLoopBackOff", /more memory than its limit: deployment\.nodes\[\]\.memory or /],
   ])("%s is told in words", (reason, words) => expect(podHealth(waiting(reason)).trouble).toMatch(words));
 
   it.each([
