@@ -164,6 +164,11 @@ export function placeOf(host: DockerEngine): string {
   return host === "local" ? "of this machine" : `at ${host}`;
 }
 
+/** Where something is or is done, after a verb. */
+export function placeOn(host: DockerEngine): string {
+  return host === "local" ? "on this machine" : placeOf(host);
+}
+
 function remoteFailure(words: string, host: DockerEngine): InfraError | null {
   return typeof host === "string" ? null : host.failure(words);
 }

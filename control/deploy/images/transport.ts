@@ -18,7 +18,7 @@ import {
   dockerFailure,
   isDiskFull,
   isUnreachable,
-  placeOf,
+  placeOn,
   tryDocker,
 } from "./docker-cli.ts";
 import { type InspectedImage, identityOf, inspectImage } from "./inspect.ts";
@@ -43,7 +43,7 @@ export async function hasImage(
 
 /**
  * Lets the engine pull. Resolves with what it has then. INFRA_IMAGE_MISSING when no registry gives it, INFRA_DISK_FULL,
- * INFRA_HOST_UNREACHABLE.
+ * INFRA_HOST_UNREACHABLE. `hint`: what helps where it is not Cairn's own image.
  */
 export async function pullImage(
   image: ImageIdentity | string,
@@ -51,9 +51,10 @@ export async function pullImage(
   registry: SecretValues["registry"],
   report: Report,
   signal?: AbortSignal,
+  hint = "Check deployment.image.registry, username and password, or build the image with `cairn build`.",
 ): Promise<ImageIdentity> {
   const name = typeof image === "string" ? image : (image.digest ?? image.reference);
-  report(`Pulling ${name} ${placeOf(host)}`);
+  report(`Pulling ${name} ${placeOn(host)}`);
   const { ok, stderr } = await withRegistryLogin(registry, (environment) =>
     tryDocker(["pull", "--quiet", "--", name], { host, environment, ...(signal ? { signal } : {}) }, PULL_MS),
   );
@@ -61,8 +62,8 @@ export async function pullImage(
   if (found !== null) return identityOf(found, typeof image === "string" ? image : image.reference);
   if (isDiskFull(stderr)) throw dockerFailure(stderr, `docker pull ${name}`, host);
   const words = stderr.trim().split("\n").at(-1) ?? "";
-  throw new InfraError("INFRA_IMAGE_MISSING", `The image ${name} cannot be pulled ${placeOf(host)}: ${words}`, {
-    hint: "Check deployment.image.registry, username and password, or build the image with `cairn build`.",
+  throw new InfraError("INFRA_IMAGE_MISSING", `The image ${name} cannot be pulled ${placeOn(host)}: ${words}`, {
+    hint,
   });
 }
 
@@ -83,7 +84,7 @@ export async function sendImage({ image, from, to, report, signal }: Sending): P
   if (await hasImage(image, to, signal)) return;
   const source = await findImage(image, from, signal);
   if (source === null) {
-    throw new InfraError("INFRA_IMAGE_MISSING", `The image ${runnable(image)} is not ${placeOf(from)}.`, {
+    throw new InfraError("INFRA_IMAGE_MISSING", `The image ${runnable(image)} is not ${placeOn(from)}.`, {
       hint: "Build it with `cairn build`, or pull it there.",
     });
   }
@@ -159,8 +160,8 @@ async function otherId(
   return new InfraError(
     "INFRA_IMAGE_MISSING",
     same
-      ? `The image arrived ${placeOf(to)}, but the engine there calls it ${named.id} instead of ${source.id}.`
-      : `The image ${source.id} was sent, and is not ${placeOf(to)} all the same.`,
+      ? `The image arrived ${placeOn(to)}, but the engine there calls it ${named.id} instead of ${source.id}.`
+      : `The image ${source.id} was sent, and is not ${placeOn(to)} all the same.`,
     { hint: "Use the same image store on both engines (`docker info`, Storage Driver), or a registry." },
   );
 }

@@ -9,6 +9,9 @@ import { hostsOf } from "./host/names.ts";
 import { whileReachable } from "./host/reachable.ts";
 
 const HERE = "local";
+/** Of PostgreSQL, which alone is asked for by a name. */
+const DATABASE_HINT =
+  "Name an image that the machine reaches in deployment.datahub.image (PostgreSQL with pgvector), or bring this one there with `docker save` and `docker load`: one that is there is not pulled.";
 
 /** Every host of the plan. */
 export function imagePlaces(plan: DockerPlan): string[] {
@@ -50,6 +53,6 @@ async function deliver(registry: SecretValues["registry"], delivery: Delivery): 
     return;
   }
   const local = place === HERE ? null : await inspectImage(image, HERE, signal);
-  if (local === null) await pullImage(image, place, registry, report, signal);
+  if (local === null) await pullImage(image, place, registry, report, signal, DATABASE_HINT);
   else await sendImage({ image: identityOf(local, image), from: HERE, to: place, report, signal });
 }

@@ -10,7 +10,7 @@ import { isOlder } from "../../../../runtime/contracts/versions.ts";
 import { bytes } from "../../../output/words.ts";
 import { isFreePort } from "../../../service/free-port.ts";
 import type { Finding } from "../../driver.ts";
-import { placeOf } from "../../images/docker-cli.ts";
+import { placeOf, placeOn } from "../../images/docker-cli.ts";
 import type { FoundContainer } from "./host/found-container.ts";
 import {
   currentEndpoint,
@@ -108,7 +108,7 @@ async function examineNames(
       .map(({ name, stack }) =>
         error(
           "INFRA_UP_REFUSED",
-          `A ${kind} with the name ${name} is there already ${placeOf(place)}, ${stack === null ? "and this program did not make it" : `of the stack ${stack}`}.`,
+          `A ${kind} with the name ${name} is there already ${placeOn(place)}, ${stack === null ? "and this program did not make it" : `of the stack ${stack}`}.`,
           `Give this deployment another name, or remove it (\`docker ${kind} rm ${name}\`) if nothing needs it.`,
         ),
       );
