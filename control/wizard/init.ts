@@ -10,7 +10,7 @@ import { type FlagAnswers, flagAnswers, requireAllowed, requireFitting, requireS
 import { answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
 import type { Answers } from "./answers.ts";
 import { converse, usualFrom } from "./converse.ts";
-import { detectFacts, type Facts, TOOLS, type ToolName } from "./detect/facts.ts";
+import { detectFacts, type FactOptions, listenAgain, TOOLS, type ToolName } from "./detect/facts.ts";
 import { type Dialog, unattended } from "./dialog.ts";
 import { readDraft, removeDraft } from "./draft.ts";
 import { alreadyThere, type Existing, readExisting } from "./existing.ts";
@@ -38,7 +38,8 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
   const existing = options.force === true ? null : await readExisting(directories, signal);
 
   const first = startingState(options, existing, dialog);
-  const facts = await detectMachine(options, env, answersOf(first), dialog);
+  const wanted = factOptions(options, env, answersOf(first), dialog);
+  const facts = await detectFacts(wanted);
   await dialog.found(facts, dir, existing !== null);
   const inFile = new Set(Object.keys(secretsFile.values).filter((name) => secretsFile.values[name]));
   const around: Surroundings = { facts, env, inFile };
@@ -51,7 +52,7 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
       options,
       existing: existing === null || before === null ? null : { ...existing, answers: before },
       answers,
-      facts,
+      facts: await listenAgain(facts, wanted),
       env,
       written: secretsFile.values,
       typed,
@@ -98,8 +99,8 @@ const TOOLS_OF: Readonly<Record<Answers["deployment"]["target"], readonly ToolNa
 };
 
 /** At a terminal everything is probed; otherwise only what the answers depend on. */
-function detectMachine(options: InitOptions, env: Environment, answers: Answers, dialog: Dialog): Promise<Facts> {
-  return detectFacts({
+function factOptions(options: InitOptions, env: Environment, answers: Answers, dialog: Dialog): FactOptions {
+  return {
     env,
     tools: dialog.attended ? TOOLS : TOOLS_OF[answers.deployment.target],
     allServers: dialog.attended || answers.provider.id !== undefined,
@@ -107,7 +108,7 @@ function detectMachine(options: InitOptions, env: Environment, answers: Answers,
     ...(options.detectTimeoutMs === undefined ? {} : { serverTimeoutMs: options.detectTimeoutMs }),
     ...(options.timezone === undefined ? {} : { timezone: options.timezone }),
     ...(options.signal ? { signal: options.signal } : {}),
-  });
+  };
 }
 
 async function resumed(options: InitOptions, dialog: Dialog, start: FlowState): Promise<FlowState> {

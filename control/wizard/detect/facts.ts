@@ -78,13 +78,7 @@ export async function detectFacts(options: FactOptions): Promise<Facts> {
   ]);
   const servers = [...(gateway === null ? [] : [gateway]), ...local.servers];
   const [first = OFFLINE] = servers;
-  const own = await detectOwnAddresses({
-    env,
-    docker: docker !== null && docker.version !== null,
-    servers: [...servers, ...local.embeddings].flatMap(({ baseUrl }) => baseUrl ?? []),
-    timeoutMs: options.toolTimeoutMs ?? TOOL_TIMEOUT_MS,
-    signal: options.signal,
-  });
+  const own = await ownAddresses({ docker, servers, embeddings: local.embeddings }, options);
   return {
     node: process.versions.node,
     docker,
@@ -97,6 +91,24 @@ export async function detectFacts(options: FactOptions): Promise<Facts> {
     provider: fromEnvironment === null || fromEnvironment.id === gateway?.id ? first : fromEnvironment,
     timezone: options.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
+}
+
+/** Where model servers listen by now: who was told that one does not may have mended it meanwhile. Never rejects. */
+export async function listenAgain(facts: Facts, options: FactOptions): Promise<Facts> {
+  return { ...facts, own: await ownAddresses(facts, options) };
+}
+
+function ownAddresses(
+  { docker, servers, embeddings }: Pick<Facts, "docker" | "servers" | "embeddings">,
+  { env, toolTimeoutMs, signal }: FactOptions,
+): Promise<OwnAddresses> {
+  return detectOwnAddresses({
+    env,
+    docker: docker !== null && docker.version !== null,
+    servers: [...servers, ...embeddings].flatMap(({ baseUrl }) => baseUrl ?? []),
+    timeoutMs: toolTimeoutMs ?? TOOL_TIMEOUT_MS,
+    signal,
+  });
 }
 
 function ask(program: string, args: readonly string[], options: FactOptions): Promise<ToolAnswer | null> {
