@@ -39,13 +39,18 @@ function lineOf(event: InfraEvent): string | null {
   if (event.event === "phase") return null;
   if (event.event === "resource") {
     if (event.state === "started" || event.op === "replace") return null;
-    const word = event.state === "failed" ? "failed" : (PAST[event.op] ?? event.op);
+    const word = event.state === "failed" ? "failed" : (wordOf(event) ?? event.op);
     return `  ${word} ${visible(event.name)}`;
   }
   // The command ends with them, in words for people.
   if (event.severity === "error") return null;
   const mark = event.severity === "info" ? "" : `${event.severity}: `;
   return `  ${mark}${visible(event.message)}`;
+}
+
+/** An image is pulled and never deleted: its name is all that goes. */
+function wordOf({ op, type }: Extract<InfraEvent, { event: "resource" }>): string | undefined {
+  return op === "delete" && type.endsWith(":RemoteImage") ? "let go, and left there, the image" : PAST[op];
 }
 
 function plainOutput(terminal: Terminal): EventOutput {

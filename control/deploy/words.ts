@@ -88,7 +88,7 @@ export function destroyText(result: DestroyResult, mark: Mark): string {
       "  ",
     );
   return [
-    `Removed ${result.changes.length} resources.`,
+    result.changes.length === 0 ? "Nothing ran any more." : `The stack ${visible(result.stack)} is removed.`,
     ...(result.kept.length > 0
       ? ["The data stay where they are; `cairn infra up` takes them up again:", places(result.kept)]
       : []),

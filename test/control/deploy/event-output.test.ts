@@ -37,6 +37,23 @@ function recording() {
 }
 
 describe("the events of an operation", () => {
+  it("do not say of an image, which stays, that it was removed", async () => {
+    const { terminal, err } = recording();
+    const name = "pgvector/pgvector:0.8.1-pg17";
+    const type = "docker:index/remoteImage:RemoteImage";
+    eventOutput(terminal, false).show({
+      schema: 1,
+      event: "resource",
+      time,
+      op: "delete",
+      state: "done",
+      type,
+      name,
+      urn,
+    });
+    expect(err()).toBe(`  let go, and left there, the image ${name}\n`);
+  });
+
   it("are each one line of their schema for programs, on standard error alone", async () => {
     const { terminal, out, err } = recording();
     const output = eventOutput(terminal, true);
