@@ -1,7 +1,8 @@
 /** `capture install | uninstall | status`: lets a coding assistant's sessions arrive by themselves, and takes that back. */
 
 import { existsSync } from "node:fs";
-import { chmod, rm } from "node:fs/promises";
+import { chmod, lstat, readdir, rm, rmdir } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import type { Machine } from "../../runtime/client/hook/find-sessions.ts";
 import { capturePaths, readCaptureSettings } from "../../runtime/client/hook/settings.ts";
 import type { SpoolStatus } from "../../runtime/client/index.ts";
@@ -46,7 +47,7 @@ export async function installHarness(harness: Harness, places: CapturePlaces): P
   return { harness, file: target.file, changed, backup, found, next: target.next ?? null };
 }
 
-/** Removes what `installHarness` wrote, and nothing else. */
+/** Removes what `installHarness` wrote, and nothing else: the file as well, where it was made for that and holds nothing else. */
 export async function uninstallHarness(harness: Harness, places: CapturePlaces): Promise<InstallResult> {
   const target = harnessTarget(harness, places.machine);
   const former = await readIfThere(target.file);
@@ -59,7 +60,23 @@ export async function uninstallHarness(harness: Harness, places: CapturePlaces):
   }
   const text = withoutHooks(former, isOurs(capturePaths(places.home).launcher));
   const changed = text !== former;
+  if (changed && isEmptyObject(text) && !(await hasFormer(target.file))) {
+    // It was made for the hooks, and its folder perhaps as well.
+    await rm(target.file);
+    await rmdir(target.directory).catch(() => undefined);
+    return { ...result, changed, backup: null };
+  }
   return { ...result, changed, backup: changed ? await replaceWithBackup(target.file, text, places.stamp) : null };
+}
+
+function isEmptyObject(text: string): boolean {
+  return text.replaceAll(/\s/g, "") === "{}";
+}
+
+/** Whether the file is the user's: a link, or one of which a copy was made when the hooks came in. */
+async function hasFormer(file: string): Promise<boolean> {
+  if ((await lstat(file)).isSymbolicLink()) return true;
+  return (await readdir(dirname(file))).some((name) => name.startsWith(`${basename(file)}.before-cairn-`));
 }
 
 /**

@@ -11,13 +11,19 @@ export function renderInstall(result: InstallResult & { readonly node: string },
     ...(backup === null ? [] : [`What was there before is in ${backup}.`]),
     ...(found ? [] : [`${mark.warn("Note:")} ${harness} has not run on this machine yet.`]),
     ...(next === null ? [] : [`${mark.warn("Next:")} ${next}`]),
-    `Sessions go to ${node}. Bring in older ones with: ${mark.name(`cairn capture backfill ${harness}`)}`,
+    `Sessions go to ${node}. Bring in older ones with: ${`\`cairn capture backfill ${harness}\``}`,
   ].join("\n");
 }
 
 export function renderUninstall(result: InstallResult, mark: Mark): string {
-  if (!result.changed) return `There was no hook of Cairn's in ${result.file}.`;
-  return `${mark.good("Removed")} the hook from ${result.file}. What was captured stays in the memory.`;
+  const { file, changed, backup } = result;
+  if (!changed) return `There was no hook of Cairn's in ${file}.`;
+  const stays = "What was captured stays in the memory.";
+  if (backup === null) return `${mark.good("Removed")} ${file}, which held nothing else. ${stays}`;
+  return [
+    `${mark.good("Removed")} the hook from ${file}. ${stays}`,
+    `What was there before, with the hook, is in ${backup}: delete it when all is well.`,
+  ].join("\n");
 }
 
 export function renderStatus({ harnesses, node, spool, log }: CaptureStatus, mark: Mark): string {

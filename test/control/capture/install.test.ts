@@ -12,6 +12,7 @@ import {
   isUnused,
   uninstallHarness,
 } from "../../../control/capture/install.ts";
+import { renderInstall, renderUninstall } from "../../../control/capture/render.ts";
 import { capturePaths, writeCaptureSettings } from "../../../runtime/client/hook/settings.ts";
 import { until } from "../../support/eventually.ts";
 
@@ -36,6 +37,9 @@ async function user() {
   };
   return { userHome, home, places, script, paths: capturePaths(home) };
 }
+
+const same = (text: string): string => text;
+const MARK = { title: same, good: same, warn: same, error: same, dim: same, name: same };
 
 const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
 
@@ -64,6 +68,27 @@ describe("capture install", () => {
     expect(taken.changed).toBe(true);
     expect(await readFile(file, "utf8")).toBe(former);
     expect((await uninstallHarness("claude-code", places)).changed).toBe(false);
+  });
+
+  test("leaves nothing where there were no settings before", async () => {
+    const { userHome, places } = await user();
+    const { file } = await installHarness("claude-code", places);
+    const taken = await uninstallHarness("claude-code", places);
+    expect(taken).toMatchObject({ changed: true, backup: null });
+    expect(renderUninstall(taken, MARK)).toContain(`Removed ${file}, which held nothing else.`);
+    expect(await readdir(userHome)).not.toContain(".claude");
+    // What the user has put in meanwhile is the user's.
+    await installHarness("claude-code", places);
+    await writeFile(file, (await readFile(file, "utf8")).replace("{", '{ "model": "opus",'));
+    const kept = await uninstallHarness("claude-code", places);
+    expect(JSON.parse(await readFile(file, "utf8"))).toEqual({ model: "opus" });
+    expect(renderUninstall(kept, MARK)).toContain(`is in ${kept.backup}: delete it`);
+  });
+
+  test("says in backticks how older sessions come in, which is how a source tree is told its own command", async () => {
+    const { places } = await user();
+    const result = { ...(await installHarness("claude-code", places)), node: "http://127.0.0.1:1" };
+    expect(renderInstall(result, MARK)).toContain("`cairn capture backfill claude-code`");
   });
 
   test("follows a link to where the settings are kept, and leaves the link", async () => {
