@@ -3,6 +3,7 @@
 import { basename } from "node:path";
 import { shellWord } from "../../runtime/contracts/shell-quote.ts";
 import type { Obstacle } from "../memory/obstacles.ts";
+import { rowsOf } from "../memory/row-words.ts";
 import { columns, type Mark } from "../output/terminal.ts";
 import { visible } from "../output/visible.ts";
 import { bytes } from "../output/words.ts";
@@ -39,11 +40,10 @@ export function renderRestore(result: RestoreResult, mark: Mark): string {
 
 function renderRestored(result: RestoreResult, mark: Mark): string {
   const { file, created_at, directory, home, counts, tokens, archives, left_out } = result;
-  const rows = Object.entries(counts).flatMap(([kind, count]) => (count === 0 ? [] : [[kind, String(count)]]));
   return [
     `Restored ${visible(file)} of ${created_at} into ${directory}${home === directory ? "" : `, its home into ${home}`}:`,
     partRows(result.parts),
-    ...(rows.length > 0 ? ["Rows of the memory:", columns(rows, "  ")] : []),
+    ...(Object.keys(counts).length > 0 ? ["Rows of the memory:", columns(rowsOf(counts), "  ")] : []),
     ...(tokens.length > 0 ? [`API tokens that work again: ${tokens.map(visible).join(", ")}.`] : []),
     ...renderOmitted(left_out, mark),
     ...renderFormerPaths(result, mark),

@@ -2,6 +2,7 @@ import { Args } from "@oclif/core";
 import { BaseCommand } from "../../base-command.ts";
 import { type MoveResult, moveMemory } from "../../memory/move/move.ts";
 import { BACKENDS, type Backend } from "../../memory/move/plan.ts";
+import { rowsOf } from "../../memory/row-words.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import { startProgress } from "../../output/progress.ts";
 import { columns } from "../../output/terminal.ts";
@@ -42,12 +43,11 @@ export default class MemoryMove extends BaseCommand<MoveResult> {
 
   protected render({ outcome, to, counts, former_store: former }: MoveResult): string {
     if (outcome === "nothing") return `The memory is in ${NAMES[to]} already, and there is nothing to move.`;
-    const rows = Object.entries(counts).map(([kind, count]) => [kind, String(count)]);
     return [
       `The memory is in ${NAMES[to]} now, and was compared with the source:`,
-      columns(rows, "  "),
+      columns(rowsOf(counts), "  "),
       former === null
-        ? "The database that it was in still has all of it. When all is well, drop it."
+        ? "The database that it was in still has all of it. When all is well, drop it, and remove SERVICE_PG_URL from .env."
         : `The former store is ${former}. When all is well, delete it.`,
       "Next: `cairn start --detach`",
     ].join("\n");

@@ -2,6 +2,7 @@ import { Args, Flags } from "@oclif/core";
 import type { RestoreReport } from "../../../runtime/client/index.ts";
 import { renderObstacles } from "../../backup/render.ts";
 import { checkMemoryRestore, type RestoreCheck, type RestoreCheckOptions } from "../../memory/check-restore.ts";
+import { rowsOf } from "../../memory/row-words.ts";
 import { NodeCommand } from "../../node-command.ts";
 import { EXIT } from "../../output/failure.ts";
 import type { Interruption } from "../../output/interruption.ts";
@@ -78,10 +79,9 @@ export default class MemoryRestore extends NodeCommand<Outcome> {
   }
 
   #restored({ file, counts, tokens }: RestoreResult, mark: Mark): string {
-    const rows = Object.entries(counts).map(([kind, count]) => [kind, String(count)]);
     return [
       `Restored ${file === "-" ? "the archive" : file}:`,
-      columns(rows, "  "),
+      columns(rowsOf(counts), "  "),
       ...renderTokens(tokens, mark),
       "What was forgotten after this archive was made is in it again: `cairn memory forget` has to be repeated for it.",
     ].join("\n");
@@ -92,10 +92,7 @@ function renderCheck({ file, counts, check }: RestoreCheck, mark: Mark): string 
   const { created_at, version, schema_version, obstacles } = check;
   return [
     `${visible(file)} is whole, made ${created_at} by version ${version}, schema ${schema_version}:`,
-    columns(
-      Object.entries(counts).map(([kind, count]) => [kind, String(count)]),
-      "  ",
-    ),
+    columns(rowsOf(counts), "  "),
     ...renderObstacles(obstacles, mark),
   ].join("\n");
 }
