@@ -59,6 +59,7 @@ export function checkMemory({ config, env }: CheckInput): Findings {
       ["memory"],
       "no-effect",
       "SERVICE_PG_URL is set but there is no memory.postgres: the embedded store is used",
+      "remove SERVICE_PG_URL from .env or the environment, or set memory.postgres",
     );
   }
   if (!memory.postgres && deployment?.datahub.postgres) {

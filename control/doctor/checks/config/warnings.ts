@@ -24,7 +24,7 @@ export const configWarnings: Check = {
     if (lines.length === 0) return pass("The configuration has no warnings.");
     return warn(
       lines.length === 1 ? `cairn.yaml: ${lines[0]}.` : `cairn.yaml has ${counted(lines.length, "warning")}.`,
-      `Look at ${context.paths.file} where these lines say.`,
+      `Look at ${context.paths.file}, and at the .env beside it, where these lines say.`,
       { details: lines },
     );
   },
