@@ -85,6 +85,12 @@ function renderCheck(result: RestoreResult, mark: Mark): string {
     ...renderGoesOn(result),
     ...renderFormerPaths(result, mark),
     ...renderObstacles(result.obstacles, mark),
+    ...(result.taken_address === null
+      ? []
+      : [
+          mark.warn(`Something listens at ${visible(result.taken_address)} already, as a node that runs does:`),
+          "the restored one starts once that has ended, or runtime.listen of its cairn.yaml names another port.",
+        ]),
   ].join("\n");
 }
 

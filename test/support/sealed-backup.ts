@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
+import type { Source } from "../../control/backup/contents.ts";
 import { FORMAT, type Manifest, MEMORY } from "../../control/backup/manifest.ts";
 import { pack } from "../../control/backup/pack.ts";
 import { seal } from "../../control/backup/seal.ts";
@@ -12,10 +13,14 @@ export interface SealedBackup {
   readonly passphrase: string;
   readonly about: Partial<Manifest["deployment"]>;
   readonly createdAt: Date;
+  readonly sources?: readonly Source[];
 }
 
 /** Its path. */
-export async function writeSealedBackup(file: string, { passphrase, about, createdAt }: SealedBackup): Promise<string> {
+export async function writeSealedBackup(
+  file: string,
+  { passphrase, about, createdAt, sources = [] }: SealedBackup,
+): Promise<string> {
   const lines = new ArchiveLines();
   const created_at = createdAt.toISOString();
   const head = lines.header({ format: MEMORY_FORMAT, version: "1.0.0", schema_version: 1, created_at });
@@ -34,7 +39,7 @@ export async function writeSealedBackup(file: string, { passphrase, about, creat
   };
   const { signal } = new AbortController();
   const staged = [{ entry: MEMORY, path, bytes }];
-  const packed = pack({ manifest, staged, sources: [], passed: new Set(), leftOut: [], signal });
+  const packed = pack({ manifest, staged, sources, passed: new Set(), leftOut: [], signal });
   await writeFile(file, seal(packed, passphrase));
   return file;
 }

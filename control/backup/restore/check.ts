@@ -6,10 +6,17 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { parse } from "dotenv";
 import { within } from "../../../infra/plan/workspaces.ts";
-import { CONFIG_FILE, inspectConfig, mergeEnvironments, SECRETS_FILE } from "../../../runtime/config/index.ts";
+import {
+  CONFIG_FILE,
+  inspectConfig,
+  mergeEnvironments,
+  parseListen,
+  SECRETS_FILE,
+} from "../../../runtime/config/index.ts";
 import { type Obstacle, ofRunningNode, ofSchema, ofStore } from "../../memory/obstacles.ts";
 import { soFar } from "../../output/words.ts";
 import type { Deployment } from "../../service/deployment.ts";
+import { isFreePort } from "../../service/free-port.ts";
 import { aboutBackup } from "../backup.ts";
 import { DIRECTORY, type Manifest } from "../manifest.ts";
 import { openBackup, type Take, verifyOnly } from "../read.ts";
@@ -68,6 +75,7 @@ export async function checkRestore(
       former_paths: configuration.formerPaths,
       goes_on_at: goesOnAt,
       obstacles,
+      taken_address: isStack ? null : configuration.takenAddress,
     };
   } finally {
     await opened.close();
@@ -98,6 +106,7 @@ interface FoundConfiguration {
   readonly formerPaths: readonly string[];
   /** Where an embedded store goes; null: into a database. */
   readonly store: string | null;
+  readonly takenAddress: string | null;
 }
 
 /** Of the backup's own configuration, with its secrets: a file of it is written only without them, and for a moment. */
@@ -121,6 +130,7 @@ async function ofConfiguration(
         obstacles: isOwn || isStack ? [] : [await ofStore(loaded.config, file, signal, mayBeFull)],
         formerPaths: formerPaths(loaded.config, manifest, placesOf(deployment)),
         // A path that begins at cairn.yaml leads into the directory, once that is there.
+        takenAddress: await takenAddress(loaded.config.runtime.listen),
         store: backend === "postgres" ? null : resolve(dir, within(folder, embedded.path) ?? embedded.path),
       };
     }
@@ -128,8 +138,13 @@ async function ofConfiguration(
     const why = first === undefined ? (error?.message ?? "it cannot be read") : `${first.path}: ${first.message}`;
     const message = `The backup's configuration is not valid on this machine: ${why}.`;
     const hint = "Set what it refers to in the environment of the command.";
-    return { obstacles: [{ message, hint }], formerPaths: [], store: null };
+    return { obstacles: [{ message, hint }], formerPaths: [], store: null, takenAddress: null };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function takenAddress(listen: string): Promise<string | null> {
+  const address = parseListen(listen);
+  return address === null || (await isFreePort(address)) ? null : listen;
 }

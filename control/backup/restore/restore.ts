@@ -38,6 +38,8 @@ export interface RestoreResult extends Omit<BackupResult, "outcome" | "bytes"> {
    */
   readonly goes_on_at: "memory" | "placing" | null;
   readonly obstacles: readonly Obstacle[];
+  /** Of `--check`: where the restored node would listen and something does already, `127.0.0.1:7433`. It hinders the start alone. */
+  readonly taken_address: string | null;
 }
 
 export interface RestoreOptions {
@@ -79,7 +81,7 @@ export async function restoreBackup(
       const about = { file, ...aboutBackup(manifest), directory: places.directory, home: places.home };
       const goes_on_at = pending?.backup === manifest.id ? pending.step : null;
       const rest = { parts, left_out, counts, tokens, archives, former_paths, goes_on_at };
-      return { outcome: "restored", ...about, ...rest, obstacles: [] };
+      return { outcome: "restored", ...about, ...rest, obstacles: [], taken_address: null };
     } finally {
       await staging.close();
     }

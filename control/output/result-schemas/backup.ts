@@ -45,5 +45,11 @@ export const BACKUP_SCHEMAS = {
           "from the beginning",
       ),
     obstacles,
+    taken_address: z
+      .string()
+      .nullable()
+      .describe(
+        "With --check: where the restored node would listen and something does already; it hinders the start alone",
+      ),
   }),
 } as const;
