@@ -23,7 +23,7 @@ const KILLED = 137;
 /** `isRestarted`: whether the target starts it again each time. */
 export function endWords({ exitCode, outOfMemory }: ContainerEnd, isRestarted: boolean, limit: MemoryLimit): string {
   const ends = isRestarted ? "it ends again and again" : "it ended";
-  const most = limit.bytes === null ? "there is for it" : `${quantityText(limit.bytes)} allow`;
+  const most = limit.bytes === null ? "there is" : `its limit of ${quantityText(limit.bytes)}`;
   if (outOfMemory) return `${ends}: it needs more memory than ${most} (${limit.setting})`;
   if (exitCode === KILLED)
     return `${ends} (exit code ${KILLED}: killed, as what needs more memory than ${most} is, ${limit.setting})`;

@@ -7,12 +7,12 @@ it.each([
   [
     { exitCode: 137, outOfMemory: true },
     true,
-    /again and again: it needs more memory than 20Mi allow \(.*nodes\[\].memory or deployment.docker.memory\)$/,
+    /again and again: it needs more memory than its limit of 20Mi \(.*nodes\[\].memory or deployment.docker.memory\)$/,
   ],
   [
     { exitCode: 137, outOfMemory: false },
     true,
-    /\(exit code 137: killed, as what needs more memory than 20Mi allow is, /,
+    /\(exit code 137: killed, as what needs more memory than its limit of 20Mi is, /,
   ],
   [{ exitCode: 3, outOfMemory: false }, true, /^it ends again and again \(exit code 3\)$/],
   [{ exitCode: 3, outOfMemory: false }, false, /^it ended with exit code 3$/],

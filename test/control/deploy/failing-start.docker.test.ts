@@ -72,7 +72,7 @@ describe.skipIf(lacks("docker", "pulumi-docker", "pulumi-command"))("a node that
   it("with an image that needs more memory than its limit is said to, with the setting, and has a log", async () => {
     const error = await failure(stack.up({ image: images.greedy }));
     expect(error.message).toContain(
-      "The node one does not start: it ends again and again: it needs more memory than 256Mi allow (deployment.nodes[].memory or deployment.docker.memory); what one had",
+      "The node one does not start: it ends again and again: it needs more memory than its limit of 256Mi (deployment.nodes[].memory or deployment.docker.memory); what one had",
     );
     expect(readFileSync(error.details.log ?? "", "utf8")).toContain("It has written nothing");
     expect(await stack.status()).toMatchObject({ healthy: true });
