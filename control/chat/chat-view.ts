@@ -13,6 +13,8 @@ export interface ChatView {
   show(event: StreamEvent): string;
   /** Text for something that went wrong; ends with a newline. */
   showError(error: unknown): string;
+  /** A word of ours between the agent's, on lines of its own. */
+  showNote(note: string): string;
 }
 
 const LONGEST_DETAIL = 96;
@@ -107,7 +109,7 @@ export function createChatView(
     return `${freshLine()}${text(wrapped(typed(failureText(describeFailure(error), mark))))}`;
   }
 
-  return { show, showError };
+  return { show, showError, showNote: (note) => line(mark.dim(wrapped(note))) };
 }
 
 /** What of the reply has not been shown yet: the rest, or all of it when something else was shown. */

@@ -6,8 +6,9 @@ import { visible } from "../output/visible.ts";
 import { wrap } from "../output/wrap.ts";
 import type { ChatView } from "./chat-view.ts";
 import { greeting, waitingText } from "./greeting.ts";
+import { createOutages, unconfirmedWords } from "./outage.ts";
 import { openScreen, type Screen } from "./screen.ts";
-import { type ChatNode, type Conversation, streamTurn, type TurnStart } from "./turn-stream.ts";
+import { type ChatNode, type Conversation, meansAway, streamTurn, type TurnStart } from "./turn-stream.ts";
 
 export interface ReplOptions {
   readonly conversation: Conversation;
@@ -43,10 +44,13 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
   const signal = AbortSignal.any([options.signal, leaving.signal]);
 
   let active = 0;
-  let stopAsked = false;
+  /** Ctrl-C was pressed since the last line: the next one leaves. */
   let warned = false;
   let unfinished = "";
   let order: Promise<void> = Promise.resolve();
+  /** Settles once the message before has been handed over, or not: messages that wait for the node keep their order. */
+  let handedOver: Promise<void> = Promise.resolve();
+  const outages = createOutages((words) => screen.write(view.showNote(words)));
   const followed = new Set<string>();
 
   const screen: Screen = openScreen(
@@ -79,14 +83,11 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
 
   function onInterrupt(lineWasEmpty: boolean): void {
     unfinished = "";
-    if (active > 0) {
-      if (stopAsked) close("interrupted");
-      else {
-        stopAsked = true;
-        void command("/stop");
-      }
+    if (warned && (active > 0 || lineWasEmpty)) close("interrupted");
+    else if (active > 0) {
+      warned = true;
+      void command("/stop");
     } else if (!lineWasEmpty) screen.prompt();
-    else if (warned) close("interrupted");
     else {
       warned = true;
       say(mark.dim("Ctrl-C again leaves; so does /exit."));
@@ -108,34 +109,52 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
   }
 
   async function command(line: string): Promise<void> {
+    const wasActive = active > 0;
     try {
       const { text, data } = await node.command(agent, { session, line }, { signal });
       const turnId = data?.["turn_id"];
       // The text of /interrupt is a message of its own, whose turn is to be seen.
       if (/^\/interrupt\s/i.test(line) && typeof turnId === "string") void turn({ turnId });
       // The turn that was stopped says so itself, where it ends.
-      if (active > 0 && /^\/stop\b/i.test(line) && data?.["stopped"] === true) return;
+      if (wasActive && /^\/stop\b/i.test(line) && data?.["stopped"] === true) return;
       say(mark.dim(wrapped(visible(text))));
     } catch (error) {
-      if (!signal.aborted) screen.write(view.showError(error));
+      if (signal.aborted) return;
+      if (outages.isAway() && meansAway(error)) note(`(The node does not answer: ${line} was not given.)`);
+      else screen.write(view.showError(error));
       showPromptWhenIdle();
     }
+  }
+
+  function note(words: string): void {
+    screen.write(view.showNote(words));
   }
 
   /** Sent at once; shown after what was asked before. */
   async function turn(start: TurnStart): Promise<void> {
     if ("turnId" in start && followed.has(start.turnId)) return;
     active++;
-    const events = streamTurn(node, conversation, start, signal);
-    const first = events.next();
-    first.catch(() => undefined);
-    order = order.then(() => showTurn(events, first));
+    const { promise: settled, resolve: settle } = Promise.withResolvers<void>();
+    const watch = "key" in start ? outages.ofMessage(start.key, start.text) : outages.ofTurn();
+    const events = streamTurn(node, conversation, start, signal, {
+      ...watch,
+      onConnection(state) {
+        settle();
+        watch.onConnection?.(state);
+      },
+    });
+    const before = "key" in start ? handedOver : Promise.resolve();
+    const first = before.then(() => events.next());
+    first.then(() => settle()).catch(() => settle());
+    if ("key" in start) handedOver = settled;
+    order = order.then(() => showTurn(events, first, start));
     await order;
   }
 
   async function showTurn(
     events: AsyncGenerator<StreamEvent>,
     first: Promise<IteratorResult<StreamEvent>>,
+    start: TurnStart,
   ): Promise<void> {
     const progress = showWaiting();
     try {
@@ -146,11 +165,14 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
         screen.write(text);
       }
     } catch (error) {
-      if (!signal.aborted) screen.write(view.showError(error));
+      if (!signal.aborted) {
+        screen.write(view.showError(error));
+        if ("key" in start && outages.giveUp(start.key))
+          note(`${unconfirmedWords(start.text)} The Up key brings it back.`);
+      }
     } finally {
       progress.end();
       active--;
-      stopAsked = false;
       showPromptWhenIdle();
     }
   }
@@ -186,7 +208,9 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     await greetAndTakeUp();
     showPromptWhenIdle();
     const farewell = await closed;
-    if (active > 0) screen.line(mark.dim("The turn goes on; come back to see its reply."));
+    const unconfirmed = outages.unconfirmed();
+    for (const text of unconfirmed) note(unconfirmedWords(text));
+    if (active > unconfirmed.length) screen.line(mark.dim("The turn goes on; come back to see its reply."));
     return farewell;
   } finally {
     options.signal.removeEventListener("abort", onAbort);

@@ -6,7 +6,7 @@ import { CairnError, fromErrorBody, RuntimeError } from "../contracts/errors.ts"
 import type { StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import { type Connection, call, type RequestOptions, request } from "./http.ts";
 import { EVENT_STREAM, followTurn, turnPath } from "./turn-stream.ts";
-import type { CallOptions, MessageRequest, SendOptions } from "./types.ts";
+import type { CallOptions, FollowOptions, MessageRequest, SendOptions } from "./types.ts";
 
 /** A turn that has not ended. */
 export interface PendingTurn {
@@ -30,7 +30,7 @@ export function agentCalls(connection: Connection) {
   }
 
   async function* stream(agent: string, message: MessageRequest, given: SendOptions = {}): AsyncGenerator<StreamEvent> {
-    const { signal } = given;
+    const { signal, onConnection } = given;
     const response = await post(`${agentPath(agent)}/messages`, {
       headers: { ...EVENT_STREAM, "idempotency-key": given.idempotencyKey ?? randomUUID() },
       json: toBody(message),
@@ -38,7 +38,8 @@ export function agentCalls(connection: Connection) {
     });
     const turnId = response.headers.get("x-turn-id");
     if (turnId === null) throw new RuntimeError("RUNTIME_INTERNAL", "The node named no turn.");
-    yield* followTurn(connection, { agent, turnId }, { response, signal });
+    onConnection?.("accepted");
+    yield* followTurn(connection, { agent, turnId }, { response, signal, onConnection });
   }
 
   return {
@@ -53,8 +54,11 @@ export function agentCalls(connection: Connection) {
       }
       throw new RuntimeError("RUNTIME_INTERNAL", "The turn's events ended without a result.");
     },
-    follow: (agent: string, turnId: string, given: { lastEventId?: string; signal?: AbortSignal } = {}) =>
-      followTurn(connection, { agent, turnId, lastEventId: given.lastEventId }, { signal: given.signal }),
+    follow: (
+      agent: string,
+      turnId: string,
+      { lastEventId, ...given }: FollowOptions & { readonly lastEventId?: string } = {},
+    ) => followTurn(connection, { agent, turnId, lastEventId }, given),
     turn: (agent: string, turnId: string, given?: CallOptions) =>
       call<TurnResult | PendingTurn>(connection, turnPath(agent, turnId), given),
     async answer(

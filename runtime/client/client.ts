@@ -14,6 +14,7 @@ import type {
   BackfillResult,
   BackupList,
   CallOptions,
+  FollowOptions,
   Health,
   MessageRequest,
   QueueStatus,
@@ -71,7 +72,7 @@ export interface Client extends ReadingCalls {
   follow(
     agent: string,
     turnId: string,
-    options?: { lastEventId?: string; signal?: AbortSignal },
+    options?: FollowOptions & { readonly lastEventId?: string },
   ): AsyncGenerator<StreamEvent>;
   /** The result, or the state of a turn that has not ended. */
   turn(agent: string, turnId: string, options?: CallOptions): Promise<TurnResult | PendingTurn>;

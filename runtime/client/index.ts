@@ -23,6 +23,7 @@ export type {
   BackupEntry,
   BackupList,
   BackupStatus,
+  FollowOptions,
   Health,
   MessageRequest,
   QueueStatus,

@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { CairnError, ChannelError } from "../contracts/errors.ts";
 import { isFinal, type StreamEvent } from "../contracts/stream.ts";
 import { asConnectionError, type Connection, request } from "./http.ts";
+import type { FollowOptions } from "./types.ts";
 
 export interface StreamPosition {
   readonly agent: string;
@@ -32,15 +33,22 @@ export function turnPath(agent: string, turnId: string): string {
 export async function* followTurn(
   connection: Connection,
   place: StreamPosition,
-  options: { readonly response?: Response; readonly signal?: AbortSignal | undefined },
+  options: {
+    readonly response?: Response;
+    readonly signal?: AbortSignal | undefined;
+    readonly onConnection?: FollowOptions["onConnection"] | undefined;
+  },
 ): AsyncGenerator<StreamEvent> {
-  const { signal } = options;
+  const { signal, onConnection } = options;
   let { lastEventId } = place;
   let response = options.response;
   let failures = 0;
+  let lost = false;
   for (;;) {
     try {
       response ??= await reopen(connection, { ...place, lastEventId }, signal);
+      if (lost) onConnection?.("back");
+      lost = false;
       for await (const { id, event } of eventsOf(response, signal)) {
         failures = 0;
         lastEventId = id ?? lastEventId;
@@ -53,6 +61,8 @@ export async function* followTurn(
     }
     response = undefined;
     failures++;
+    if (!lost) onConnection?.("lost");
+    lost = true;
     if (failures > MAX_ATTEMPTS) {
       throw new ChannelError(
         "CHANNEL_CONNECTION_LOST",

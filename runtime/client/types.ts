@@ -23,10 +23,18 @@ export interface MessageRequest {
   readonly attachments?: readonly Attachment[];
 }
 
-export interface SendOptions {
+/** `accepted`: the node has the message; `lost`, `back`: the connection of a turn's events broke, and was taken up again. */
+export type ConnectionState = "accepted" | "lost" | "back";
+
+export interface FollowOptions {
+  readonly signal?: AbortSignal;
+  /** Told as it happens; `lost` once until the connection is `back`. */
+  readonly onConnection?: (state: ConnectionState) => void;
+}
+
+export interface SendOptions extends FollowOptions {
   /** Without it the client makes one, so that its own repeats are never a second turn. */
   readonly idempotencyKey?: string;
-  readonly signal?: AbortSignal;
 }
 
 export interface CallOptions {

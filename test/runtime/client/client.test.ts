@@ -180,7 +180,9 @@ describe("talking to an agent", () => {
       return { text: "one two" };
     };
     const seen: string[] = [];
-    for await (const event of client.stream("main", { session: "s", text: "Hello" })) {
+    const states: string[] = [];
+    const onConnection = (state: string): void => void states.push(state);
+    for await (const event of client.stream("main", { session: "s", text: "Hello" }, { onConnection })) {
       seen.push(event.type === "text.delta" ? event.text : event.type);
       if (event.type === "text.delta" && event.text === "one ") {
         server.server.closeAllConnections();
@@ -188,6 +190,7 @@ describe("talking to an agent", () => {
       }
     }
     expect(seen).toEqual(["turn.started", "one ", "two", "turn.finished"]);
+    expect(states).toEqual(["accepted", "lost", "back"]);
     expect(app.accepted).toHaveLength(1);
   });
 
