@@ -110,6 +110,7 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
         const started = clock.monotonic();
         const { since, before } = span(args);
         const { query, mode, scope, limit, agent, expand, synthesize } = args;
+        let wordsAlone = false;
         const results = await memory.search(query, {
           mode,
           scope,
@@ -121,12 +122,17 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
           ...(before === undefined ? {} : { before: before.toISOString() }),
           caller: caller.name,
           ...(caller.signal === undefined ? {} : { signal: caller.signal }),
+          onWordsAlone: () => {
+            wordsAlone = true;
+          },
         });
         const noModel = { answer_missing: NO_MODEL };
         const answered = synthesize ? ((await deps.answer?.(query, results, caller)) ?? noModel) : {};
         const took_ms = Math.round((clock.monotonic() - started) * 10) / 10;
         const shown = await (caller.forModel === true ? withOrigins : withSessions)(memory, results);
-        return { query, mode, results: shown, ...answered, took_ms };
+        const notice =
+          wordsAlone && deps.embeddingModel !== undefined ? { notice: wordsAloneNotice(deps.embeddingModel) } : {};
+        return { query, mode, results: shown, ...answered, ...notice, took_ms };
       }),
     ],
     [
@@ -181,6 +187,10 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
       return found(args, caller);
     },
   };
+}
+
+function wordsAloneNotice(model: string): string {
+  return `Searched by words alone: the embedding model ${model} does not answer, or has made no vectors yet.`;
 }
 
 interface Shown extends Partial<Pick<MemoryHit, "children" | "sources">> {

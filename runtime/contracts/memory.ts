@@ -64,6 +64,8 @@ export interface SearchOptions {
   readonly caller?: string | undefined;
   readonly visibility?: Visibility;
   readonly signal?: AbortSignal;
+  /** Called where a hybrid search has no vector of its query: there are none, or their model does not answer. */
+  readonly onWordsAlone?: () => void;
 }
 
 export interface ContextOptions {

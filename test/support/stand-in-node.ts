@@ -404,6 +404,7 @@ async function search(request: IncomingMessage, response: ServerResponse): Promi
     mode: "hybrid",
     results: content.includes("nothing") ? [] : [hit],
     ...(content.includes('"synthesize":true') ? answered : {}),
+    ...(content.includes("alone") ? { notice: "Searched by words alone." } : {}),
     took_ms: 1,
   });
 }

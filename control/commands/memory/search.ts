@@ -4,6 +4,7 @@ import { type Answered, renderAnswered, renderHits } from "../../memory/render-h
 import { NodeCommand } from "../../node-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
+import { visible } from "../../output/visible.ts";
 import { withNode } from "../../service/connect.ts";
 import { findDeployment } from "../../service/deployment.ts";
 
@@ -12,6 +13,8 @@ export interface SearchResult extends Answered {
   readonly query: string;
   readonly mode: string;
   readonly results: readonly MemoryHit[];
+  /** What was left out of the search. */
+  readonly notice?: string;
   readonly took_ms: number;
 }
 
@@ -62,12 +65,16 @@ export default class MemorySearch extends NodeCommand<SearchResult> {
     const synthesize = flags.synthesize || undefined;
     const given = { query: args.query, mode, scope, limit, agent, since, before, window, synthesize };
     const wanted = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-    return withNode(
+    const found = await withNode(
       findDeployment(flags),
       signal,
       (client) => client.memoryTool<SearchResult>("memory_search", wanted, { signal }),
       { node: flags.node },
     );
+    if (found.notice !== undefined && !this.jsonEnabled()) {
+      await this.note(this.terminal.errMark.warn(`! ${visible(found.notice)} \`cairn logs --grep embed\` says why.`));
+    }
+    return found;
   }
 
   protected render(found: SearchResult, mark: Mark): string {

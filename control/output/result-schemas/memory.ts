@@ -183,6 +183,10 @@ export const MEMORY_SCHEMAS = {
       .optional()
       .describe("With --synthesize, where there is one"),
     answer_missing: z.string().optional().describe("With --synthesize: why there is no answer"),
+    notice: z
+      .string()
+      .optional()
+      .describe("What was left out: an embedding model is configured, and the search went by words alone"),
     took_ms: z.number().nonnegative(),
   }),
   "memory-stats": z.looseObject({

@@ -8,6 +8,9 @@ import type { Prepared } from "../launch.ts";
 import { readNodeStatus } from "../node-status.ts";
 import { type MissingSandbox, missingSandbox, sandboxFix } from "../sandbox.ts";
 
+/** Milliseconds for the embedding server: the screen waits for it. */
+const ANSWER_MS = 2_000;
+
 export interface Found {
   readonly url: string;
   readonly agent: string;
@@ -18,7 +21,12 @@ export interface Found {
     readonly none: boolean;
     readonly available: boolean | null;
   };
-  readonly embedding: { readonly provider: string; readonly model: string | undefined } | null;
+  /** `answers` is null where it needs no server. */
+  readonly embedding: {
+    readonly provider: string;
+    readonly model: string | undefined;
+    readonly answers: boolean | null;
+  } | null;
   /** In words of one: unused (no agent runs commands), off (by the owner's choice), works, or what is missing. */
   readonly sandbox: "unused" | "off" | "works" | MissingSandbox;
 }
@@ -29,7 +37,7 @@ export async function foundBy(
   url: string,
   signal: AbortSignal,
 ): Promise<Found> {
-  const [status, missing] = await Promise.all([
+  const [status, missing, embedderAnswers] = await Promise.all([
     readNodeStatus(deployment, signal).catch((): null => {
       signal.throwIfAborted();
       return null;
@@ -38,14 +46,29 @@ export async function foundBy(
       signal.throwIfAborted();
       return { problem: String(error), fix: sandboxFix(process.platform) };
     }),
+    answers(config.memory.embedding.base_url, signal),
   ]);
-  return describeFound(config, status?.health ?? null, url, missing);
+  return describeFound(config, { health: status?.health ?? null, embedderAnswers }, url, missing);
 }
 
-/** Of a configuration, the health of its node (null where it does not answer), its URL and its sandbox. */
+/** Any answer is one: what it says to this path does not matter. Null without an address. Rejects with the signal's reason. */
+async function answers(url: string | undefined, signal: AbortSignal): Promise<boolean | null> {
+  if (url === undefined) return null;
+  try {
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+    const response = await fetch(url, { redirect: "manual", signal: deadline });
+    await response.body?.cancel();
+    return true;
+  } catch {
+    signal.throwIfAborted();
+    return false;
+  }
+}
+
+/** Of a configuration, what was asked (the health is null where the node does not answer), the node's URL and its sandbox. */
 export function describeFound(
   config: Config,
-  health: Health | null,
+  { health, embedderAnswers }: { readonly health: Health | null; readonly embedderAnswers: boolean | null },
   url: string,
   missing: MissingSandbox | null,
 ): Found {
@@ -61,7 +84,10 @@ export function describeFound(
       none: config.providers[provider]?.kind === "offline",
       available: health?.providers[provider]?.available ?? null,
     },
-    embedding: embedding.provider === "off" ? null : { provider: embedding.provider, model: embedding.model },
+    embedding:
+      embedding.provider === "off"
+        ? null
+        : { provider: embedding.provider, model: embedding.model, answers: embedderAnswers },
     sandbox: sandboxOf(config, missing),
   };
 }

@@ -28,7 +28,7 @@ export function renderReady(found: Found, page: ReadyPage): string {
   const { url, agent } = found;
   const rows: readonly (readonly [string, string, (text: string) => string])[] = [
     ["model", modelWords(found), found.model.none || found.model.available === false ? mark.warn : plain],
-    ["search", searchWords(found), plain],
+    ["search", searchWords(found), found.embedding?.answers === false ? mark.warn : plain],
     ["sandbox", sandboxWords(found), typeof found.sandbox === "object" || found.sandbox === "off" ? mark.warn : plain],
     ["url", url, mark.name],
     ["talk", `\`cairn chat --agent ${agent}\`, here or in another terminal`, plain],
@@ -69,13 +69,16 @@ function modelWords({ agent, model: { provider, name, none, available } }: Found
   if (none) {
     return `none, ${agent} answers from the memory alone; \`cairn provider --help\` shows how to give it one`;
   }
-  const state = available === null ? "" : available ? ", available" : ", not available";
+  const state = available === null ? "" : available ? ", available" : "; it is not available, `cairn doctor` says why";
   return `${provider}${name === "" ? "" : ` (${name})`}${state}`;
 }
 
 function searchWords({ embedding }: Found): string {
   if (embedding === null) return "by words and time; by meaning once memory.embedding is set";
-  return `by words, time and meaning (${embedding.provider}${embedding.model === undefined ? "" : `, ${embedding.model}`})`;
+  const name = `${embedding.provider}${embedding.model === undefined ? "" : `, ${embedding.model}`}`;
+  return embedding.answers === false
+    ? `by words and time; by meaning once the embedding model answers (${name})`
+    : `by words, time and meaning (${name})`;
 }
 
 function sandboxWords({ sandbox }: Found): string {

@@ -25,6 +25,8 @@ export interface SearchRequest {
   /** The caller, for bounds on single callers. */
   readonly caller: string;
   readonly signal?: AbortSignal | undefined;
+  /** See SearchOptions. */
+  readonly onWordsAlone?: (() => void) | undefined;
 }
 
 export interface SearchDeps extends RelevanceDeps {

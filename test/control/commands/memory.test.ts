@@ -202,6 +202,17 @@ describe("memory search", () => {
     expect(await cli.run(["memory", "search", "nothing"])).toMatchObject({ code: 0, stdout: "Nothing was found.\n" });
   });
 
+  it("says beside the result that the search went by words alone", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const { code, stdout, stderr } = await cli.run(["memory", "search", "nothing alone"]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Nothing was found.\n" });
+    expect(stderr).toContain("! Searched by words alone. `cairn logs --grep embed` says why.");
+    expect(JSON.parse((await cli.run(["memory", "search", "alone", "--json"])).stdout).notice).toBe(
+      "Searched by words alone.",
+    );
+  });
+
   it("refuses a window together with dates", async () => {
     const cli = await createCli();
     expect((await cli.run(["memory", "search", "x", "--window", "today", "--since", "2030-01-01"])).code).toBe(2);

@@ -34,6 +34,18 @@ it("embeds a message, and finds it by other words", async () => {
   expect(await call("/metrics")).toContain('cairn_embedding_rows{model="words",state="given_up"} 0');
 });
 
+it("says that a search went by words alone while the encoder does not answer", async () => {
+  const fake = await fakeEncoder();
+  const { call, tool } = await nodeWith(fake);
+  await call("/api/agents/main/messages", { session: "s", text: "My physician purchased an automobile." });
+  await expect.poll(async () => (await tool("memory_stats", {})).messages.coverage).toBe(1);
+  await expect.poll(async () => (await tool("memory_search", { query: "doctor bought car" })).notice).toBeUndefined();
+  fake.setFault(() => ({ kind: "status", status: 503 }));
+  const found = await tool("memory_search", { query: "doctor purchased car" });
+  expect(found.notice).toMatch(/^Searched by words alone: the embedding model words does not answer/);
+  expect((await tool("memory_search", { query: "doctor", mode: "fts" })).notice).toBeUndefined();
+});
+
 it("sends the encoder no secret of the node, neither in a row nor in a query, also where a text is cut into parts", async () => {
   const fake = await fakeEncoder();
   const password = "correct-horse-battery";

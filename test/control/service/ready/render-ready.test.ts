@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Mark } from "../../../../control/output/terminal.ts";
 import { describeFound, type Found } from "../../../../control/service/ready/found.ts";
 import { renderNodeEnd, renderReady } from "../../../../control/service/ready/render-ready.ts";
+import type { Health } from "../../../../runtime/client/index.ts";
 import { loadConfig } from "../../../../runtime/config/index.ts";
 import { deploymentDirectory, MINIMAL } from "../../../support/deployment.ts";
 import { healthWith } from "../../doctor/probe-context.ts";
@@ -12,11 +13,13 @@ const mark: Mark = { title: same, good: same, warn: same, error: same, dim: same
 const typed = (text: string): string => text.replaceAll("`cairn ", "`npm run -s cairn -- ");
 const page = { mark, width: 40, typed };
 
+const asked = (health: Health | null) => ({ health, embedderAnswers: null });
+
 const FOUND: Found = {
   url: "http://127.0.0.1:7433",
   agent: "main",
   model: { provider: "ollama", name: "qwen3:4b", none: false, available: true },
-  embedding: { provider: "ollama", model: "embed-small" },
+  embedding: { provider: "ollama", model: "embed-small", answers: true },
   sandbox: "works",
 };
 
@@ -29,6 +32,16 @@ describe("the ready screen", () => {
     expect(text).toContain("http://127.0.0.1:7433");
     expect(text).toContain("`cairn chat --agent main`");
     expect([...text.matchAll(/^[a-z] {2}/gm)].map(([key]) => key.trim())).toEqual(["c", "d", "l", "q"]);
+  });
+
+  it("says what search and model cannot do now, and what leads further", () => {
+    const embedding = { provider: "ollama", model: "embed-small", answers: false };
+    const model = { ...FOUND.model, available: false };
+    const text = renderReady({ ...FOUND, embedding, model }, { mark, width: undefined, typed: same });
+    expect(text).toContain(
+      "search     by words and time; by meaning once the embedding model answers (ollama, embed-small)",
+    );
+    expect(text).toContain("ollama (qwen3:4b); it is not available, `cairn doctor` says why");
   });
 
   it("breaks lines between words, of commands as they are typed here", () => {
@@ -57,20 +70,20 @@ describe("the ready screen", () => {
 
 describe("what was found", () => {
   it("takes model and state from the health, and the rest from the configuration", async () => {
-    const found = describeFound(await configured(""), healthWith(), "http://h", null);
+    const found = describeFound(await configured(""), asked(healthWith()), "http://h", null);
     expect(found).toMatchObject({ agent: "main", embedding: null, sandbox: "works", url: "http://h" });
     expect(found.model).toMatchObject({ provider: "offline", name: "offline", available: true });
   });
 
   it("does not claim a model of a node that does not answer", async () => {
-    expect(describeFound(await configured(""), null, "http://h", null).model.available).toBeNull();
+    expect(describeFound(await configured(""), asked(null), "http://h", null).model.available).toBeNull();
   });
 
   it.each([
     ["tools: { shell: { sandbox: none } }\n", "off"],
     ["tools: { shell: { enabled: false } }\n", "unused"],
   ])("tells a sandbox that is not wanted with %j", async (yaml, expected) => {
-    expect(describeFound(await configured(yaml), healthWith(), "http://h", null).sandbox).toBe(expected);
+    expect(describeFound(await configured(yaml), asked(healthWith()), "http://h", null).sandbox).toBe(expected);
   });
 });
 
