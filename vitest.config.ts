@@ -23,7 +23,7 @@ export default defineConfig({
         name: lane.name,
         include: [...lane.include],
         exclude: ["**/node_modules/**", "**/dist/**", ...lane.exclude],
-        ...(lane.name === "pure" ? { setupFiles: ["test/lanes/pure-guard.ts"] } : {}),
+        setupFiles: ["test/support/no-model-servers.js", ...(lane.name === "pure" ? ["test/lanes/pure-guard.ts"] : [])],
         pool: lane.shares === "thread" ? ("threads" as const) : ("forks" as const),
         isolate: lane.shares === null,
         ...(lane.postgres ? { execArgv: [...QUICK_START] } : {}),

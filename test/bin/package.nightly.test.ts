@@ -11,6 +11,7 @@ import { ROOT } from "../../scripts/lib/paths.js";
 import { pathWithEngine } from "../lanes/pulumi/engine.ts";
 import { lacks } from "../lanes/tools.ts";
 import { imageOf } from "../support/infra/project.ts";
+import { NO_MODEL_SERVERS } from "../support/no-model-servers.js";
 
 const LIMIT = 200_000_000;
 
@@ -42,7 +43,7 @@ describe("the installed package", { concurrent: false }, () => {
         HOME: home,
         PULUMI_HOME: process.env["PULUMI_HOME"] ?? join(homedir(), ".pulumi"),
         SERVICE_LISTEN: "127.0.0.1:0",
-        OLLAMA_HOST: "127.0.0.1:1",
+        ...NO_MODEL_SERVERS,
       },
       extendEnv: false,
       stdin: "ignore",

@@ -8,6 +8,7 @@ import { execa } from "execa";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ROOT } from "../../scripts/lib/paths.js";
 import { CAIRN } from "../support/commands.ts";
+import { NO_MODEL_SERVERS } from "../support/no-model-servers.js";
 import { blocksOfPage, pages } from "./blocks.ts";
 
 /** Where the pages say that a node listens. */
@@ -39,7 +40,7 @@ describe("the commands of a page", { concurrent: false }, () => {
       PATH: [join(home, "bin"), process.env["PATH"] ?? ""].join(delimiter),
       HOME: home,
       SERVICE_LISTEN: "127.0.0.1:0",
-      OLLAMA_HOST: "127.0.0.1:1",
+      ...NO_MODEL_SERVERS,
     };
     // A machine that runs tests may be busy.
     await shell("cairn init --yes\ncairn start --detach --timeout 240");

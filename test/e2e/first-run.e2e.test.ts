@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT } from "../../scripts/lib/paths.js";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
+import { NO_MODEL_SERVERS } from "../support/no-model-servers.js";
 
 interface NodeFile {
   readonly pid: number;
@@ -72,7 +73,7 @@ function environment(home: string): NodeJS.ProcessEnv {
     PATH: process.env.PATH,
     HOME: home,
     SERVICE_LISTEN: "127.0.0.1:0",
-    OLLAMA_HOST: "127.0.0.1:1",
+    ...NO_MODEL_SERVERS,
   };
 }
 

@@ -3,6 +3,7 @@
 import { registerHooks } from "node:module";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import "./no-model-servers.js";
 
 if (process.env.CAIRN_STAND_IN === "1") {
   const entry = new URL("./stand-in-entry.ts", import.meta.url).href;

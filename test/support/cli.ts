@@ -11,7 +11,6 @@ import { onTestFinished } from "vitest";
 import { CACHE } from "../../scripts/lib/paths.js";
 import { CommandServers, type Outcome } from "./command-servers.ts";
 import { MINIMAL, temporaryDirectory } from "./deployment.ts";
-import { NO_MODEL_SERVER } from "./no-model-server.ts";
 import { runtimeEntry } from "./stand-in-entry.ts";
 
 export const TOKEN = "cairn_test-token-of-the-owner";
@@ -54,7 +53,6 @@ export async function createCli(files: { readonly configured?: boolean } = {}): 
     SERVICE_API_TOKEN: TOKEN,
     // A node of this machine's user may have the usual port.
     SERVICE_LISTEN: "127.0.0.1:0",
-    ...NO_MODEL_SERVER,
     CAIRN_STAND_IN: "1",
     // Half of a command's time goes into reading the sources, which stay the same from one to the next.
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(CACHE, "compile"),

@@ -8,7 +8,7 @@ import { expect, onTestFinished } from "vitest";
 import { isAlive } from "../../control/service/processes.ts";
 import type { Cli } from "./cli.ts";
 
-/** The real service; no stand-in. No key, and no model server (see createCli), so that it is the offline provider which answers. */
+/** The real service; no stand-in. No key, and no model server (see no-model-servers.js), so that it is the offline provider which answers. */
 export const REAL = { CAIRN_STAND_IN: "", SERVICE_API_TOKEN: "", SERVICE_LISTEN: "127.0.0.1:0" };
 
 export interface Started {

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type LocalServer, localServer, localServers } from "../../../control/wizard/catalogue.ts";
 import { detectFacts, type FactOptions } from "../../../control/wizard/detect/facts.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
+import { USUAL_PORTS } from "../../support/no-model-servers.js";
 
 /** What is taken where nothing is said. */
 async function detectProvider({
@@ -181,4 +182,11 @@ test("a gateway's key goes to the gateway, not to OpenAI", async () => {
     baseUrl: "http://127.0.0.1:8080/v1",
     reason: "OPENAI_BASE_URL is 127.0.0.1:8080",
   });
+});
+
+test("no test asks the servers that a setup looks for on its machine", async () => {
+  const urls = localServers({}).map(({ modelsUrl }) => new URL(modelsUrl));
+  expect(urls.map(({ port }) => port)).toEqual(USUAL_PORTS);
+  for (const url of urls)
+    await expect(fetch(url)).rejects.toMatchObject({ cause: { message: expect.stringContaining("no test asks") } });
 });

@@ -6,7 +6,6 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { temporaryDirectory } from "../deployment.ts";
 import { createFakeTools, type FakeTools } from "../fake-tools.ts";
-import { NO_MODEL_SERVER } from "../no-model-server.ts";
 import { KEYS, openTerminal, type TerminalSession } from "./terminal.ts";
 
 const PROGRAM = fileURLToPath(new URL("../cairn.ts", import.meta.url));
@@ -43,7 +42,6 @@ export async function createMachine(): Promise<Machine> {
     PATH: tools.directory,
     HOME: base,
     SERVICE_API_TOKEN: "cairn_test-token-of-the-owner",
-    ...NO_MODEL_SERVER,
   };
   return {
     dir,
