@@ -114,8 +114,7 @@ export default class Start extends BaseCommand<StartResult> {
     const mark = this.terminal.errMark;
     // Also where only the input comes from elsewhere, or the job is in the background.
     if (init || this.terminal.errIsTerminal) {
-      const { listen, default_agent: agent } = config.config.runtime;
-      const address = config.env["SERVICE_LISTEN"] ?? listen;
+      const { listen: address, default_agent: agent } = config.config.runtime;
       // A port that is yet to be found is in the log.
       const at = address.endsWith(":0") ? "" : ` at ${mark.name(`http://${address}`)}`;
       await this.note(`Starting${at}, token: ${tokenPlace(config)}`);

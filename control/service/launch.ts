@@ -75,16 +75,16 @@ async function setUp({ dir, home, file }: Deployment, signal: AbortSignal): Prom
 }
 
 /** RUNTIME_ALREADY_RUNNING, naming the other deployment. What else may have the port is the node's to report. */
-async function refuseTakenPort({ config, env }: LoadedConfig, deployment: Deployment): Promise<void> {
+async function refuseTakenPort({ config }: LoadedConfig, deployment: Deployment): Promise<void> {
   const { parseListen } = await import("../../runtime/config/listen.ts");
-  const listen = env["SERVICE_LISTEN"] || config.runtime.listen;
+  const { listen } = config.runtime;
   const address = parseListen(listen);
   if (address === null || address.port === 0) return;
   const other = await otherNodeAt(`http://127.0.0.1:${address.port}`, deployment);
   if (other === null) return;
   const { pid, dir } = other;
   throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `${listen} is taken by the node of ${dir} (process ${pid}).`, {
-    hint: "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another port, or stop the other node.",
+    hint: "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another HOST:PORT, or stop the other node.",
   });
 }
 
@@ -92,13 +92,13 @@ async function refuseTakenPort({ config, env }: LoadedConfig, deployment: Deploy
  * RUNTIME_ALREADY_RUNNING where something has the port of a deployment whose own node does not run: said in a sentence, before
  * the node's log begins.
  */
-export async function requireFreePort({ config: { config, env } }: Prepared): Promise<void> {
+export async function requireFreePort({ config: { config } }: Prepared): Promise<void> {
   const { parseListen } = await import("../../runtime/config/listen.ts");
-  const listen = env["SERVICE_LISTEN"] || config.runtime.listen;
+  const { listen } = config.runtime;
   const address = parseListen(listen);
   if (address === null || (await isFreePort(address))) return;
   throw new RuntimeError("RUNTIME_ALREADY_RUNNING", `${listen} is taken by another process.`, {
-    hint: "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another port, or stop the other process.",
+    hint: "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another HOST:PORT, or stop the other process.",
   });
 }
 

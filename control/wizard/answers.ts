@@ -3,7 +3,7 @@
  * which phase it is asked for and which flag gives it; the words of the question are in prompts/texts.ts.
  */
 import { z } from "zod";
-import { PROVIDER_KINDS, parseListen } from "../../runtime/config/index.ts";
+import { canonicalListen, PROVIDER_KINDS, parseListen } from "../../runtime/config/index.ts";
 import { THINKING_LEVELS } from "../../runtime/config/schema/agents.ts";
 import { DEPLOYMENT_TARGETS, deploymentSection } from "../../runtime/config/schema/deployment.ts";
 import { dnsLabel, identifier, name, text, timezone, variableName } from "../../runtime/config/schema/scalars.ts";
@@ -233,6 +233,7 @@ export const answersSchema = z.strictObject({
     .meta(of("deployment", "memory")),
   listen: text("HOST:PORT")
     .refine((value) => parseListen(value) !== null, { error: "HOST:PORT, such as 127.0.0.1:7433" })
+    .overwrite(canonicalListen)
     .optional()
     .describe("Address of the HTTP server.")
     .meta(of("deployment", "listen", "HOST:PORT")),

@@ -11,6 +11,8 @@ import { answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-
 import type { Answers } from "./answers.ts";
 import { converse, usualFrom } from "./converse.ts";
 import { detectFacts, type FactOptions, listenAgain, TOOLS, type ToolName } from "./detect/facts.ts";
+import { detectFacts, type Facts, TOOLS, type ToolName } from "./detect/facts.ts";
+import { otherListen } from "./detect/free-listen.ts";
 import { type Dialog, unattended } from "./dialog.ts";
 import { readDraft, removeDraft } from "./draft.ts";
 import { alreadyThere, type Existing, readExisting } from "./existing.ts";
@@ -40,6 +42,10 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
   const first = startingState(options, existing, dialog);
   const wanted = factOptions(options, env, answersOf(first), dialog);
   const facts = await detectFacts(wanted);
+  const machine = await detectMachine(options, env, answersOf(first), dialog);
+  // What is there already may be what has the port.
+  const fresh = existing === null && !(await exists(directories.file));
+  const facts = fresh ? { ...machine, listen: await otherListen(env) } : machine;
   await dialog.found(facts, dir, existing !== null);
   const inFile = new Set(Object.keys(secretsFile.values).filter((name) => secretsFile.values[name]));
   const around: Surroundings = { facts, env, inFile };

@@ -9,6 +9,7 @@ import type { Answers } from "./answers.ts";
 import { localServers } from "./catalogue.ts";
 import { checkChange, checkNew } from "./check-setup.ts";
 import type { Facts } from "./detect/facts.ts";
+import { USUAL_LISTEN } from "./detect/free-listen.ts";
 import { reachOf, seenFromNode } from "./detect/seen-from-node.ts";
 import type { ProviderChoice } from "./detect.ts";
 import type { Review } from "./dialog.ts";
@@ -48,7 +49,8 @@ const STACK = "cairn";
 
 /** CONFIG_INVALID or INFRA_PLAN_INVALID where the answers make no valid configuration or no deployment; nothing is written. */
 export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
-  const { options, existing, answers, env, written, typed, random } = input;
+  const { options, existing, env, written, typed, random } = input;
+  const answers = withFreeListen(input.answers, input.facts);
   const facts = seenFromNode(input.facts, answers.deployment);
   const { dir, home, file } = options.directories;
   const found: Offered = { providers: [...facts.servers, facts.provider], embeddings: facts.embeddings };
@@ -84,7 +86,7 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
       agent: answers.agents[0]?.name ?? "main",
       agents: answers.agents.map((agent) => agent.name),
       channels: answers.channels.map(({ id }) => id),
-      listen: answers.listen ?? "127.0.0.1:7433",
+      listen: answers.listen ?? USUAL_LISTEN,
       memory: answers.memory ?? "embedded",
       provider,
       token: token.token,
@@ -93,6 +95,12 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
       next: nextSteps(answers, existing !== null),
     },
   };
+}
+
+/** Nobody was asked where the node listens: then where it can. */
+function withFreeListen(answers: Answers, { listen }: Facts): Answers {
+  if (answers.listen !== undefined || listen === undefined || answers.deployment.target !== "manual") return answers;
+  return { ...answers, listen };
 }
 
 /** What the answers change in the file that is there. */
@@ -215,6 +223,8 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
       "Ollama gives a model a small context, and cuts off what is beyond it: set OLLAMA_CONTEXT_LENGTH=32768 where it runs (docs/models.md).",
     );
   }
+  if (facts.listen !== undefined && answers.listen === facts.listen)
+    notes.push(`Another program has ${USUAL_LISTEN}: the node listens at ${facts.listen} (runtime.listen).`);
   notes.push(...unreachable(answers, provider, facts));
   for (const { variable } of secretsOf(answers)) {
     if (inFile.has(variable)) continue;

@@ -20,7 +20,7 @@ export { type Directories, type DirectoryOptions, resolveDirectories } from "./d
 export { mergeEnvironments } from "./environment.ts";
 export { CONFIG_FILE, claimHome, lockForMove, makeOwnHome, makePrivateDirectory, refuseDuringMove } from "./home.ts";
 export { PROVIDER_KINDS, serviceOfKind } from "./known-ids.ts";
-export { formatListen, isLoopback, type ListenAddress, parseListen } from "./listen.ts";
+export { canonicalListen, formatListen, isLoopback, type ListenAddress, parseListen } from "./listen.ts";
 export {
   type Inspection,
   inspectConfig,

@@ -1,4 +1,4 @@
-/** Addresses to listen on: `host:port`, IPv6 in brackets. */
+/** Addresses to listen on: `host:port`, IPv6 in brackets; a port alone is one of this machine's loopback. */
 import { isIP, isIPv6 } from "node:net";
 
 export interface ListenAddress {
@@ -7,8 +7,9 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** Null when the text is no `host:port`. */
+/** Null when the text is neither `host:port` nor a port. */
 export function parseListen(text: string): ListenAddress | null {
+  if (/^\d{1,5}$/.test(text.trim())) return parseListen(`127.0.0.1:${text.trim()}`);
   const match = /^(?:\[([^\]]+)\]|([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)):(\d{1,5})$/.exec(text.trim());
   if (!match) return null;
   const [, bracketed, plain, digits] = match;
@@ -21,6 +22,12 @@ export function parseListen(text: string): ListenAddress | null {
 
 export function formatListen({ host, port }: ListenAddress): string {
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** The address as `host:port`; what is none stays as it is. */
+export function canonicalListen(text: string): string {
+  const address = parseListen(text);
+  return address === null ? text : formatListen(address);
 }
 
 /** True for addresses that only this machine reaches. */

@@ -7,7 +7,6 @@ import type { ServiceEnvironment } from "./environment.ts";
 import type { FindingCode } from "./finding-codes.ts";
 import { notImplementedFindings } from "./not-implemented.ts";
 import {
-  type Environment,
   type Resolution,
   resolveReferences,
   type SecretReader,
@@ -64,7 +63,12 @@ export async function validateConfig(input: ValidationInput): Promise<Validation
     notImplementedFindings(derived, sections),
   );
   const errors = inOrder(
-    [...unresolved.map(unresolvedFinding), ...schemaFindings(refused, derived), ...checks.errors, ...missing.errors],
+    [
+      ...unresolved.map(unresolvedFinding),
+      ...schemaFindings(refused, derived).map((one) => ofItsVariable(one, env)),
+      ...checks.errors,
+      ...missing.errors,
+    ],
     source,
   );
   const warnings = inOrder(
@@ -184,7 +188,7 @@ function soundSections(tree: TreeMap): Partial<ParsedConfig> {
   return Object.fromEntries(sections) as Partial<ParsedConfig>;
 }
 
-function collectSecrets(tree: TreeMap, resolution: Resolution, env: Environment): string[] {
+function collectSecrets(tree: TreeMap, resolution: Resolution, env: ServiceEnvironment["env"]): string[] {
   const secrets = new Set(resolution.secrets);
   for (const { path, text } of texts(tree)) {
     if (isSecretPath(path)) for (const secret of secretsIn(text)) secrets.add(secret);
@@ -200,4 +204,11 @@ function collectSecrets(tree: TreeMap, resolution: Resolution, env: Environment)
 function inOrder(findings: readonly Finding[], source: YamlSource): ConfigIssue[] {
   const issues = findings.map((finding) => toIssue(finding, source.locate));
   return issues.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
+}
+
+/** A value that a variable has in place of the file is wrong there, and not in the file. */
+function ofItsVariable(finding: Finding, env: ServiceEnvironment["env"]): Finding {
+  return finding.path.join(".") === "runtime.listen" && env["SERVICE_LISTEN"]
+    ? { ...finding, path: ["SERVICE_LISTEN"] }
+    : finding;
 }

@@ -43,7 +43,7 @@ async function tryPort({ host, port }: { readonly host: string; readonly port: n
   } catch (error) {
     throw new RuntimeError("RUNTIME_START_FAILED", `${host}:${port} cannot be listened on (${codeOf(error)}).`, {
       cause: error,
-      hint: "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another port, or end what listens there.",
+      hint: "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another HOST:PORT, or end what listens there.",
     });
   }
   await new Promise((resolve) => server.close(resolve));

@@ -68,7 +68,7 @@ function listenError(error: unknown, { host, port }: ListenAddress): unknown {
   if (code === "EADDRINUSE") {
     return new RuntimeError("RUNTIME_ALREADY_RUNNING", `${host}:${port} is taken by another process.`, {
       cause: error,
-      hint: "Stop the other process, or set runtime.listen (or SERVICE_LISTEN) to another port.",
+      hint: "Stop the other process, or set runtime.listen (or SERVICE_LISTEN) to another HOST:PORT.",
     });
   }
   if (code === "EACCES" || code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {

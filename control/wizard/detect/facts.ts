@@ -34,6 +34,8 @@ export interface Facts {
   readonly own: OwnAddresses;
   /** Model servers that listen and are of no use now, as sentences without their full stops. */
   readonly unusable: readonly string[];
+  /** A free address, where something has the usual one and there is no configuration yet. */
+  readonly listen?: string | undefined;
   /** Defaults. */
   readonly provider: ProviderChoice;
   readonly timezone: string;

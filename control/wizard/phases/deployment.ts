@@ -1,6 +1,7 @@
 /** Phase 2 of a setup: where the service runs, and what that target needs. Pure. */
 import { DEPLOYMENT_TARGETS } from "../../../runtime/config/schema/deployment.ts";
 import type { Answers } from "../answers.ts";
+import { USUAL_LISTEN } from "../detect/free-listen.ts";
 import type { PhaseInput, Question } from "./question.ts";
 
 const FIRST_NODE = "node-1";
@@ -21,7 +22,12 @@ export function deploymentQuestions(input: PhaseInput): Question[] {
     ...databaseQuestions(answers, memoryDefault(input)),
   ];
   if (target === "manual")
-    questions.push({ kind: "input", path: ["listen"], default: answers.listen ?? "127.0.0.1:7433", required: true });
+    questions.push({
+      kind: "input",
+      path: ["listen"],
+      default: answers.listen ?? facts.listen ?? USUAL_LISTEN,
+      required: true,
+    });
   questions.push({ kind: "input", path: ["timezone"], default: answers.timezone ?? facts.timezone, required: true });
   return questions;
 }

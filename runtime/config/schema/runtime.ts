@@ -1,6 +1,6 @@
 /** `runtime`: how the node listens, where agents work, and what bounds a turn. */
 import { z } from "zod";
-import { parseListen } from "../listen.ts";
+import { canonicalListen, parseListen } from "../listen.ts";
 import { choice, duration, flag, integer, list, path, section, text, timezone } from "./scalars.ts";
 
 const LISTEN = "host:port, such as 127.0.0.1:7433 or [::1]:7433";
@@ -57,6 +57,7 @@ const autoActions = section({
 export const runtimeSection = section({
   listen: text(LISTEN)
     .refine((value) => parseListen(value) !== null, { error: LISTEN })
+    .overwrite(canonicalListen)
     .default("127.0.0.1:7433")
     .describe("Address of the HTTP server; SERVICE_LISTEN overrides it."),
   workspace: path().default("workspace").describe("The agents' workspace: a directory of markdown files."),

@@ -1,6 +1,7 @@
 import { access, mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createCli } from "../../support/cli.ts";
 
 /** Detection looks at local ports of this machine: a key in the environment decides before it gets there. */
@@ -28,6 +29,21 @@ describe("cairn init", () => {
     expect(stdout).toContain("ANTHROPIC_API_KEY is set");
     expect(stdout).toContain("cairn start");
     expect(stdout).not.toMatch(/cairn_|sk-ant/);
+  });
+
+  test("takes another port where a program has the usual one, and says so", async () => {
+    const cli = await createCli({ configured: false });
+    const holder = createServer();
+    // A node of this machine's user may have it already.
+    await new Promise((resolve) => holder.once("error", resolve).listen(7433, "127.0.0.1", () => resolve(null)));
+    onTestFinished(() => void holder.close());
+    const { stdout } = await cli.run(["init", "--yes", "--json"], { env: { ...env, SERVICE_LISTEN: "" } });
+    const { listen, notes } = JSON.parse(stdout);
+    expect(listen).toMatch(/^127\.0\.0\.1:74(3[4-9]|4\d|5\d)$/);
+    expect(notes).toContain(`Another program has 127.0.0.1:7433: the node listens at ${listen} (runtime.listen).`);
+    expect(await readFile(join(cli.home, "cairn.yaml"), "utf8")).toContain(`listen: ${listen}`);
+    const free = await cli.run(["init", "--yes", "--json", "--dir", "sub", "--listen", "7555"], { env });
+    expect(JSON.parse(free.stdout).listen).toBe("127.0.0.1:7555");
   });
 
   test("takes answers from a file, and flags over them", async () => {

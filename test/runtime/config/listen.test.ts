@@ -4,6 +4,7 @@ import { formatListen, isLoopback, parseListen } from "../../../runtime/config/l
 
 describe("addresses to listen on", () => {
   test.each([
+    ["7455", { host: "127.0.0.1", port: 7455 }],
     ["127.0.0.1:7433", { host: "127.0.0.1", port: 7433 }],
     ["0.0.0.0:0", { host: "0.0.0.0", port: 0 }],
     ["[::1]:80", { host: "::1", port: 80 }],
@@ -15,7 +16,7 @@ describe("addresses to listen on", () => {
 
   test.each([
     "",
-    "7433",
+    "70000",
     ":7433",
     "host",
     "host:",

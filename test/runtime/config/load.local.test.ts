@@ -366,8 +366,11 @@ providers:
       "0.0.0.0:2",
     );
     expect((await inspectText(yaml, { env: { SERVICE_LISTEN: "nowhere" } })).errors).toMatchObject([
-      { path: "runtime.listen" },
+      { path: "SERVICE_LISTEN" },
     ]);
+    expect((await inspectText(yaml, { env: { SERVICE_LISTEN: "7455" } })).loaded?.config.runtime.listen).toBe(
+      "127.0.0.1:7455",
+    );
   });
 
   test("an empty memory.postgres takes SERVICE_PG_URL", async () => {

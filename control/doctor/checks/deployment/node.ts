@@ -16,7 +16,7 @@ export const deploymentNode: Check = {
     if (taken !== null) {
       return fail(
         `No node is running, and ${taken} listens at ${url}: it could not start.`,
-        "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another port, or end what listens there; then `cairn start --detach`.",
+        "Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another HOST:PORT, or end what listens there; then `cairn start --detach`.",
       );
     }
     if (died !== null) {
