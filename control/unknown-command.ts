@@ -29,6 +29,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   tail: "logs",
   talk: "chat",
   tokens: "token list",
+  "tokens create": "token create",
   up: "start",
   down: "stop",
   kill: "stop",

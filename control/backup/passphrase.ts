@@ -30,13 +30,16 @@ export async function readPassphrase(input: PassphraseInput): Promise<string> {
   const passphrase = file === undefined ? await asked(input) : await firstLine(file, input);
   signal.throwIfAborted();
   if (passphrase === "") throw new UsageError("The passphrase is empty.", "It is the first line of what is read.");
-  if (isNew && [...passphrase].length < SHORTEST) {
-    throw new UsageError(
-      `The passphrase has fewer than ${SHORTEST} characters.`,
-      "Take four random words or more: who has the file can guess as long as they like.",
-    );
-  }
+  if (isNew) requireLong(passphrase);
   return passphrase;
+}
+
+function requireLong(passphrase: string): void {
+  if ([...passphrase].length >= SHORTEST) return;
+  throw new UsageError(
+    `The passphrase has fewer than ${SHORTEST} characters.`,
+    "Take four random words or more: who has the file can guess as long as they like.",
+  );
 }
 
 async function firstLine(file: string, { note, signal }: PassphraseInput): Promise<string> {
@@ -59,6 +62,8 @@ async function asked({ terminal, isNew, signal }: PassphraseInput): Promise<stri
   if (!terminal.inIsTerminal || !terminal.errIsTerminal)
     throw needsTerminal("The passphrase", "--passphrase-file FILE");
   const first = await ask(isNew ? "Passphrase that is to seal the backup" : "Passphrase of the backup", signal);
+  // Before it is typed once more; an empty one has its own words.
+  if (isNew && first !== "") requireLong(first);
   if (!isNew || first === (await ask("The same once more", signal))) return first;
   throw new UsageError("The two passphrases are not the same.", "Nothing was written. Run the command again.");
 }

@@ -37,7 +37,7 @@ export default class Restart extends BaseCommand<RestartResult> {
         signal,
         deadlineMs: flags.timeout === undefined ? undefined : flags.timeout * 1_000,
         force: flags.force,
-        onStep: (step) => progress.update(step),
+        onStep: (step) => progress.step(step),
       });
     } finally {
       await progress.end();

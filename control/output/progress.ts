@@ -4,6 +4,8 @@ import type { Terminal } from "./terminal.ts";
 
 export interface Progress {
   update(text: string): void;
+  /** The same of a new step, which is said in a plain line, too, however soon it comes. */
+  step(text: string): void;
   /** Takes the line off the terminal. */
   end(): Promise<void>;
 }
@@ -15,18 +17,20 @@ const CLEAR_LINE = "\r\u001b[2K";
 export function startProgress(terminal: Terminal, now: () => number = () => performance.now()): Progress {
   let shown = "";
   let saidAt = Number.NEGATIVE_INFINITY;
+  const say = (text: string, everyMs: number): void => {
+    if (text === shown) return;
+    if (terminal.errIsTerminal) {
+      void terminal.err(`${CLEAR_LINE}${terminal.errMark.dim(inOneRow(text, terminal.errColumns))}`);
+    } else {
+      if (now() - saidAt < everyMs) return;
+      saidAt = now();
+      void terminal.err(`${text}\n`);
+    }
+    shown = text;
+  };
   return {
-    update(text) {
-      if (text === shown) return;
-      if (terminal.errIsTerminal) {
-        void terminal.err(`${CLEAR_LINE}${terminal.errMark.dim(inOneRow(text, terminal.errColumns))}`);
-      } else {
-        if (now() - saidAt < PLAIN_EVERY_MS) return;
-        saidAt = now();
-        void terminal.err(`${text}\n`);
-      }
-      shown = text;
-    },
+    update: (text) => say(text, PLAIN_EVERY_MS),
+    step: (text) => say(text, 0),
     async end() {
       if (shown !== "" && terminal.errIsTerminal) await terminal.err(CLEAR_LINE);
     },

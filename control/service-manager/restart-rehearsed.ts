@@ -28,10 +28,10 @@ export async function restartRehearsed(prepared: Prepared, options: RehearsedRes
     onStep("Trying the configuration");
     await rehearseStart(deployment, { signal });
     await options.change?.();
-    onStep("Restarting the node");
+    onStep("Restarting the node: turns that run are finished first");
     const kept = await restartKept(prepared, { readyMs: READY_MS, signal });
     if (kept !== null) return kept;
-    onStep("Stopping the node");
+    onStep("Stopping the node: turns that run are finished first");
     const stopped = await stopNode(deployment.home, { deadlineMs, force, signal });
     onStep("Starting the node");
     return { ...(await launch(prepared, { deadlineMs: READY_MS, signal })), stopped };

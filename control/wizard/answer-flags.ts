@@ -109,7 +109,10 @@ export function requireAllowed(tree: AnswerTree, flags: GivenFlags): Answers {
     others.length === 0
       ? `${only}.`
       : ["These answers are not allowed:", `  ${only}`, ...others.map((line) => `  ${line}`)].join("\n");
-  throw new UsageError(message, "Nothing was written. `cairn init --help` lists what each flag allows.");
+  throw new UsageError(
+    message,
+    "Nothing was written. `cairn init --help` and `cairn config --help` list what each flag allows.",
+  );
 }
 
 /** UsageError that names each flag that belongs to another target. */

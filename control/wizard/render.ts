@@ -33,7 +33,7 @@ export function renderInit(result: InitResult, mark: Mark, page: InitPage = {}):
     environment: "the one in the environment",
   };
   const rows = [
-    ["Target", target],
+    ["Target", target === "manual" ? "this machine" : target],
     ["Provider", `${provider.id}${model} (${provider.reason})`],
     [agents.length === 1 ? "Agent" : "Agents", agents.join(", ")],
     ...(channels.length > 0 ? [["Channels", channels.join(", ")]] : []),

@@ -37,7 +37,7 @@ describe("a command that does not exist", () => {
   });
 
   it("suggests only commands that exist, whatever is typed", () => {
-    for (const line of ["add", "deploy", "tokens", "service remove", "plugins ls", "recall", "ps"]) {
+    for (const line of ["add", "deploy", "tokens", "tokens create", "service remove", "plugins ls", "recall", "ps"]) {
       const meant = /Did you mean `cairn ([^`]+)`/.exec(said(line)?.hint ?? "")?.[1];
       expect(ids).toContain(meant);
     }

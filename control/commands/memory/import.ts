@@ -44,7 +44,9 @@ export default class MemoryImport extends NodeCommand<ImportResult> {
   }
 
   protected render({ imported, skipped, ignored, unreadable }: ImportResult): string {
-    const lines = [`Imported ${imported} messages, skipped ${skipped} that were there already.`];
+    const lines = [
+      `Imported ${imported} ${imported === 1 ? "message" : "messages"}, skipped ${skipped} that were there already.`,
+    ];
     if (ignored > 0) {
       lines.push(`Not taken: ${ignored} messages that are hidden, of tools, or of branches that were given up.`);
     }

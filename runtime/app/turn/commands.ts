@@ -257,7 +257,7 @@ export function createCommands(deps: CommandsDeps): Commands {
         throw new RuntimeError("RUNTIME_COMMAND_UNKNOWN", `There is no command "/${line.name}".`, {
           hint: `Commands: ${Object.keys(COMMAND_USAGE)
             .map((name) => `/${name}`)
-            .join(", ")}.`,
+            .join(", ")}; \`cairn chat\` itself has /help and /exit.`,
         });
     }
   }

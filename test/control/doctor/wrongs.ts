@@ -742,7 +742,7 @@ export const WRONGS: readonly Wrong[] = [
     id: "memory.backup",
     when: "the last attempt failed",
     status: "fail",
-    says: /failing on nova for 2 h.*: The disk is full\. The newest is 1 d 2 h old \(cairn-a\.backup on nova, 1\.5 kB\)/,
+    says: /failing on nova for 2 h.*: The disk is full\. The newest backup is 1 d 2 h old \(cairn-a\.backup on nova, 1\.5 kB\)/,
     fix: /Free some space/,
     seen: health({
       backup: {
@@ -762,7 +762,7 @@ export const WRONGS: readonly Wrong[] = [
     id: "memory.backup",
     when: "the newest is too old",
     status: "warn",
-    says: /The newest is 1 d 2 h old .* and one is due every 1 h/,
+    says: /The newest backup is 1 d 2 h old .* and one is due every 1 h/,
     fix: /node has to be up/,
     seen: health({ backup: { ...BACKED_UP, state: "late", every_s: 3_600 } }),
   },

@@ -15,7 +15,7 @@ export const memoryBackup: Check = {
     const newest =
       last === null
         ? "There is none yet"
-        : `The newest is ${duration(ageMs(last.created_at, backup))} old (${last.name} on ${last.node}, ${bytes(last.bytes)})`;
+        : `The newest backup is ${duration(ageMs(last.created_at, backup))} old (${last.name} on ${last.node}, ${bytes(last.bytes)})`;
     switch (state) {
       case "off":
         return skip("Scheduled backups are switched off (memory.backup.enabled).");

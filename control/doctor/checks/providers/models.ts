@@ -31,7 +31,7 @@ export const providersModels: Check = {
     const named = missing.map(({ provider, model, who }) => `${provider} does not have the model ${model} (${who})`);
     const { models } = first.server;
     const bring = first.server.provider.kind === "ollama" ? `, or fetch it (\`ollama pull ${first.model}\`)` : "";
-    const choice = models.length === 0 ? "It has none yet" : "Name one that it has in cairn.yaml";
+    const choice = models.length === 0 ? "It has none yet" : "Name one that it has (`cairn model NAME`)";
     // The list of a service elsewhere may leave out names that it takes all the same.
     const certain = missing.some(({ server, needed }) => needed && isLocal(server.url));
     return (certain ? fail : warn)(`${named.join("; ")}.`, `${choice}${bring}, then ${await applyCommand(context)}.`, {

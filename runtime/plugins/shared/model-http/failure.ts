@@ -180,7 +180,7 @@ function hintFor(code: Code, failure: Failure, party: Party): string | undefined
   if (code === "PROVIDER_UNREACHABLE") return `Check that the server runs and that ${settings}.base_url is right.`;
   if (code === "PROVIDER_BAD_RESPONSE") return `Check that ${settings}.base_url is the address of the API.`;
   if (failure.kind === "status" && failure.status === 404) {
-    return `Check the model's name and ${settings}.base_url.`;
+    return `Check the model's name and ${settings}.base_url: \`cairn model NAME\` changes the agent's, /model default goes back from one that was chosen in a chat.`;
   }
   return undefined;
 }
