@@ -6,12 +6,7 @@ import { derive } from "./derive.ts";
 import type { ServiceEnvironment } from "./environment.ts";
 import type { FindingCode } from "./finding-codes.ts";
 import { notImplementedFindings } from "./not-implemented.ts";
-import {
-  type Resolution,
-  resolveReferences,
-  type SecretReader,
-  type UnresolvedReference,
-} from "./references.ts";
+import { type Resolution, resolveReferences, type SecretReader, type UnresolvedReference } from "./references.ts";
 import { type ConfigIssue, describe, type Finding, schemaFindings, toIssue, validationError } from "./report.ts";
 import { CONFIG_VERSION, configSchema, type ParsedConfig } from "./schema.ts";
 import { fillEmpty } from "./schema-walk.ts";
