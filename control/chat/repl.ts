@@ -6,9 +6,9 @@ import { visible } from "../output/visible.ts";
 import { wrap } from "../output/wrap.ts";
 import type { ChatView } from "./chat-view.ts";
 import { greeting, waitingText } from "./greeting.ts";
-import { createOutages, unconfirmedWords } from "./outage.ts";
+import { trackReachability, unconfirmedWords } from "./reachability.ts";
 import { openScreen, type Screen } from "./screen.ts";
-import { type ChatNode, type Conversation, meansAway, streamTurn, type TurnStart } from "./turn-stream.ts";
+import { type ChatNode, type Conversation, isUnreachableError, streamTurn, type TurnStart } from "./turn-stream.ts";
 
 export interface ReplOptions {
   readonly conversation: Conversation;
@@ -50,7 +50,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
   let order: Promise<void> = Promise.resolve();
   /** Settles once the message before has been handed over, or not: messages that wait for the node keep their order. */
   let handedOver: Promise<void> = Promise.resolve();
-  const outages = createOutages((words) => screen.write(view.showNote(words)));
+  const reachability = trackReachability((words) => screen.write(view.showNote(words)));
   const followed = new Set<string>();
 
   const screen: Screen = openScreen(
@@ -120,7 +120,8 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
       say(mark.dim(wrapped(visible(text))));
     } catch (error) {
       if (signal.aborted) return;
-      if (outages.isAway() && meansAway(error)) note(`(The node does not answer: ${line} was not given.)`);
+      if (reachability.isUnreachable() && isUnreachableError(error))
+        note(`(The node does not answer: ${line} was not given.)`);
       else screen.write(view.showError(error));
       showPromptWhenIdle();
     }
@@ -134,19 +135,19 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
   async function turn(start: TurnStart): Promise<void> {
     if ("turnId" in start && followed.has(start.turnId)) return;
     active++;
-    const { promise: settled, resolve: settle } = Promise.withResolvers<void>();
-    const watch = "key" in start ? outages.ofMessage(start.key, start.text) : outages.ofTurn();
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const watch = "key" in start ? reachability.ofMessage(start.key, start.text) : reachability.ofTurn();
     const events = streamTurn(node, conversation, start, signal, {
       ...watch,
       onConnection(state) {
-        settle();
+        end();
         watch.onConnection?.(state);
       },
     });
     const before = "key" in start ? handedOver : Promise.resolve();
     const first = before.then(() => events.next());
-    first.then(() => settle()).catch(() => settle());
-    if ("key" in start) handedOver = settled;
+    first.then(() => end()).catch(() => end());
+    if ("key" in start) handedOver = ended;
     order = order.then(() => showTurn(events, first, start));
     await order;
   }
@@ -167,7 +168,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     } catch (error) {
       if (!signal.aborted) {
         screen.write(view.showError(error));
-        if ("key" in start && outages.giveUp(start.key))
+        if ("key" in start && reachability.giveUp(start.key))
           note(`${unconfirmedWords(start.text)} The Up key brings it back.`);
       }
     } finally {
@@ -208,7 +209,7 @@ export async function runRepl(node: ChatNode, options: ReplOptions): Promise<Far
     await greetAndTakeUp();
     showPromptWhenIdle();
     const farewell = await closed;
-    const unconfirmed = outages.unconfirmed();
+    const unconfirmed = reachability.unconfirmed();
     for (const text of unconfirmed) note(unconfirmedWords(text));
     if (active > unconfirmed.length) screen.line(mark.dim("The turn goes on; come back to see its reply."));
     return farewell;

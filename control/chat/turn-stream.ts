@@ -68,7 +68,7 @@ export async function* streamTurn(
   }
 }
 
-const AWAY: ReadonlySet<string> = new Set([
+const UNREACHABLE: ReadonlySet<string> = new Set([
   "CHANNEL_CONNECTION_LOST",
   "RUNTIME_DRAINING",
   "RUNTIME_NOT_READY",
@@ -77,11 +77,11 @@ const AWAY: ReadonlySet<string> = new Set([
 
 /** With a turn's id the message was accepted: then the client has tried long enough. */
 function mayBeSentAgain(error: unknown, patient: boolean): error is CairnError {
-  if (!meansAway(error) || error.details.turnId !== undefined) return false;
+  if (!isUnreachableError(error) || error.details.turnId !== undefined) return false;
   return patient || error.code !== "RUNTIME_NOT_RUNNING";
 }
 
 /** Whether the node could not be reached, or takes nothing now: it may be back in a moment. */
-export function meansAway(error: unknown): error is CairnError {
-  return error instanceof CairnError && AWAY.has(error.code);
+export function isUnreachableError(error: unknown): error is CairnError {
+  return error instanceof CairnError && UNREACHABLE.has(error.code);
 }

@@ -110,7 +110,7 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
         const started = clock.monotonic();
         const { since, before } = span(args);
         const { query, mode, scope, limit, agent, expand, synthesize } = args;
-        let wordsAlone = false;
+        let textOnly = false;
         const results = await memory.search(query, {
           mode,
           scope,
@@ -122,8 +122,8 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
           ...(before === undefined ? {} : { before: before.toISOString() }),
           caller: caller.name,
           ...(caller.signal === undefined ? {} : { signal: caller.signal }),
-          onWordsAlone: () => {
-            wordsAlone = true;
+          onTextOnly: () => {
+            textOnly = true;
           },
         });
         const noModel = { answer_missing: NO_MODEL };
@@ -131,7 +131,7 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
         const took_ms = Math.round((clock.monotonic() - started) * 10) / 10;
         const shown = await (caller.forModel === true ? withOrigins : withSessions)(memory, results);
         const notice =
-          wordsAlone && deps.embeddingModel !== undefined ? { notice: wordsAloneNotice(deps.embeddingModel) } : {};
+          textOnly && deps.embeddingModel !== undefined ? { notice: textOnlyNotice(deps.embeddingModel) } : {};
         return { query, mode, results: shown, ...answered, ...notice, took_ms };
       }),
     ],
@@ -189,7 +189,7 @@ export function createMemoryTools(deps: MemoryToolsDeps): MemoryTools {
   };
 }
 
-function wordsAloneNotice(model: string): string {
+function textOnlyNotice(model: string): string {
   return `Searched by words alone: the embedding model ${model} does not answer, or has made no vectors yet.`;
 }
 

@@ -65,7 +65,7 @@ export interface SearchOptions {
   readonly visibility?: Visibility;
   readonly signal?: AbortSignal;
   /** Called where a hybrid search has no vector of its query: there are none, or their model does not answer. */
-  readonly onWordsAlone?: () => void;
+  readonly onTextOnly?: () => void;
 }
 
 export interface ContextOptions {

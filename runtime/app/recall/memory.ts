@@ -123,7 +123,7 @@ export function createMemory(deps: MemoryDeps): Recall {
         }),
         caller: options.caller ?? JSON.stringify(options.visibility ?? null),
         signal: options.signal,
-        onWordsAlone: options.onWordsAlone,
+        onTextOnly: options.onTextOnly,
       });
       accesses.count(hits, clock.now());
       upkeep();

@@ -23,7 +23,7 @@ export interface RelevanceRequest {
   readonly scope: SearchScope;
   readonly filters: Filters;
   readonly signal?: AbortSignal | undefined;
-  readonly onWordsAlone?: (() => void) | undefined;
+  readonly onTextOnly?: (() => void) | undefined;
 }
 
 export interface Relevant {
@@ -61,7 +61,7 @@ export async function findRelevant(deps: RelevanceDeps, request: RelevanceReques
     withNeighbours: WITH_NEIGHBOURS,
     nextNumber: deps.nextNumber,
   });
-  if (mode === "hybrid" && (await near) === null) request.onWordsAlone?.();
+  if (mode === "hybrid" && (await near) === null) request.onTextOnly?.();
   const input = {
     terms: mode === "vector" ? [] : analyzed.terms,
     averageLength: analyzed.averageLength,

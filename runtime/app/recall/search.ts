@@ -26,7 +26,7 @@ export interface SearchRequest {
   readonly caller: string;
   readonly signal?: AbortSignal | undefined;
   /** See SearchOptions. */
-  readonly onWordsAlone?: (() => void) | undefined;
+  readonly onTextOnly?: (() => void) | undefined;
 }
 
 export interface SearchDeps extends RelevanceDeps {

@@ -117,8 +117,8 @@ function openChat() {
       chat.accepted.push(text);
       onConnection?.("accepted");
       yield { type: "turn.started", turn_id: text, session: "s", agent: "main", attempt: 1 };
-      const left = new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
-      yield await Promise.race([stopped.promise, left]);
+      const aborted = new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+      yield await Promise.race([stopped.promise, aborted]);
     },
     follow: () => {
       throw new Error("not asked for");

@@ -7,12 +7,12 @@ import type { TurnWatch } from "./turn-stream.ts";
 
 const LONGEST_TEXT = 160;
 
-export interface Outages {
+export interface Reachability {
   /** Of a message that is to be sent. */
   ofMessage(key: string, text: string): TurnWatch;
   /** Of a turn that the node has already. */
   ofTurn(): TurnWatch;
-  isAway(): boolean;
+  isUnreachable(): boolean;
   /** Whether the message has waited, and the node has not confirmed it; then it is forgotten. */
   giveUp(key: string): boolean;
   /** Texts that the node has not confirmed. */
@@ -24,17 +24,17 @@ interface Message {
   waits: boolean;
 }
 
-export function createOutages(say: (text: string) => void): Outages {
+export function trackReachability(say: (text: string) => void): Reachability {
   const messages = new Map<string, Message>();
-  let away = false;
+  let unreachable = false;
 
   const gone = (): void => {
-    if (!away) say("(The connection to the node is gone; it is being taken up again.)");
-    away = true;
+    if (!unreachable) say("(The connection to the node is gone; it is being taken up again.)");
+    unreachable = true;
   };
   const back = (): void => {
-    if (away) say("(The node is back.)");
-    away = false;
+    if (unreachable) say("(The node is back.)");
+    unreachable = false;
   };
   return {
     ofMessage: (key, text) => {
@@ -49,12 +49,12 @@ export function createOutages(say: (text: string) => void): Outages {
         onWaiting(error) {
           if (!message.waits) say(waitingWords(error));
           message.waits = true;
-          away = true;
+          unreachable = true;
         },
       };
     },
     ofTurn: () => ({ onConnection: (state) => (state === "lost" ? gone() : back()) }),
-    isAway: () => away,
+    isUnreachable: () => unreachable,
     giveUp: (key) => {
       const message = messages.get(key);
       messages.delete(key);
