@@ -11,7 +11,6 @@ import { answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-
 import type { Answers } from "./answers.ts";
 import { converse, usualFrom } from "./converse.ts";
 import { detectFacts, type FactOptions, listenAgain, TOOLS, type ToolName } from "./detect/facts.ts";
-import { detectFacts, type Facts, TOOLS, type ToolName } from "./detect/facts.ts";
 import { otherListen } from "./detect/free-listen.ts";
 import { type Dialog, unattended } from "./dialog.ts";
 import { readDraft, removeDraft } from "./draft.ts";
@@ -41,8 +40,7 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
 
   const first = startingState(options, existing, dialog);
   const wanted = factOptions(options, env, answersOf(first), dialog);
-  const facts = await detectFacts(wanted);
-  const machine = await detectMachine(options, env, answersOf(first), dialog);
+  const machine = await detectFacts(wanted);
   // What is there already may be what has the port.
   const fresh = existing === null && !(await exists(directories.file));
   const facts = fresh ? { ...machine, listen: await otherListen(env) } : machine;
