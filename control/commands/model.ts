@@ -2,6 +2,7 @@ import { Args, Flags } from "@oclif/core";
 import { BaseCommand } from "../base-command.ts";
 import { type AgentEntry, listAgents } from "../configuration/agents.ts";
 import { type Switched, switchProvider } from "../configuration/providers.ts";
+import { doubted } from "../configuration/unlisted-model.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { renderEdit } from "../output/render-edit.ts";
 import type { Mark } from "../output/terminal.ts";
@@ -41,7 +42,8 @@ export default class Model extends BaseCommand<ModelResult> {
     this.#apply = await applyCommand(deployment);
     if (args.model !== undefined) {
       const request = { model: args.model, agent: flags.agent };
-      return switchProvider(deployment, request, { dryRun: this.#dryRun, signal });
+      const switched = await switchProvider(deployment, request, { dryRun: this.#dryRun, signal });
+      return doubted(deployment, switched, signal);
     }
     const agents = await listAgents(deployment, { agent: flags.agent, signal });
     return { models: agents.map(({ name, provider, model }) => ({ name, provider, model })) };

@@ -1,6 +1,7 @@
 import { Args, Flags } from "@oclif/core";
 import { BaseCommand } from "../base-command.ts";
 import { listProviders, type ProviderEntry, type Switched, switchProvider } from "../configuration/providers.ts";
+import { doubted } from "../configuration/unlisted-model.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { renderEdit } from "../output/render-edit.ts";
 import type { Mark } from "../output/terminal.ts";
@@ -45,7 +46,8 @@ export default class Provider extends BaseCommand<ProviderResult> {
       return { providers: await listProviders(deployment, signal) };
     }
     const request = { provider: args.provider, agent, model, baseUrl };
-    return switchProvider(deployment, request, { dryRun: this.#dryRun, signal });
+    const switched = await switchProvider(deployment, request, { dryRun: this.#dryRun, signal });
+    return doubted(deployment, switched, signal);
   }
 
   protected render(result: ProviderResult, mark: Mark): string {

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { CONFIG_FILE, type Environment, mergeEnvironments } from "../../runtime/config/index.ts";
+import { hasModel, lacksModel } from "../../runtime/contracts/model-names.ts";
 import { exists } from "../../runtime/files/durable.ts";
 import { standIn } from "../configuration/current.ts";
 import type { PlannedEdit } from "../configuration/edit.ts";
@@ -225,7 +226,7 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
   }
   if (facts.listen !== undefined && answers.listen === facts.listen)
     notes.push(`Another program has ${USUAL_LISTEN}: the node listens at ${facts.listen} (runtime.listen).`);
-  notes.push(...unreachable(answers, provider, facts));
+  notes.push(...unlisted(answers, provider, facts), ...unreachable(answers, provider, facts));
   for (const { variable } of secretsOf(answers)) {
     if (inFile.has(variable)) continue;
     if (!env[variable]) notes.push(`${variable} is not set: write \`${variable}=...\` into .env before you start.`);
@@ -246,6 +247,18 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
 
 function hasNoKey({ ssh }: Facts): boolean {
   return ssh !== null && ssh.agentKeys + ssh.keyFiles === 0;
+}
+
+/** Models that their server, which was asked for its list, does not have. */
+function unlisted({ agents }: Answers, provider: ProviderChoice, { servers }: Facts): string[] {
+  const wanted = [provider, ...agents.map((agent) => ({ id: agent.provider ?? provider.id, model: agent.model }))];
+  const notes = wanted.flatMap(({ id, model, ...own }) => {
+    const server = servers.find((one) => one.id === id);
+    const elsewhere = "baseUrl" in own && own.baseUrl !== server?.baseUrl;
+    if (model === undefined || server?.models === undefined || elsewhere || hasModel(server.models, model)) return [];
+    return [lacksModel(id, server.models, model)];
+  });
+  return [...new Set(notes)];
 }
 
 /** A model server that the nodes, which are containers, would not reach as it is. */

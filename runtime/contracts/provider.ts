@@ -1,4 +1,5 @@
 import type { Message, ProviderState, ToolCall, Usage } from "./message.ts";
+import type { ListedModels } from "./model-names.ts";
 
 /** A language-model backend. Streaming is the one way in; `chat` is a convenience that some offer. */
 
@@ -76,6 +77,8 @@ export interface Provider {
   chat?(messages: readonly Message[], options?: ChatOptions): Promise<ChatReply>;
   /** Whether a call could be made now (key present, server reachable); never throws. */
   isAvailable(): Promise<boolean>;
+  /** What its server lists; null where it gives no list. Rejects where nothing answers, and with the signal's reason. */
+  listModels?(signal: AbortSignal): Promise<ListedModels | null>;
   getModel(): string;
   setModel(model: string): void;
 }

@@ -16,3 +16,8 @@ export function urlOf(host: string, port: number, tls = false): string {
   const reachable = reachableHost(host);
   return `${tls ? "https" : "http"}://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }
+
+/** Whether a URL leads to this machine, over loopback. */
+export function isLocal(url: string): boolean {
+  return /^https?:\/\/(?:127\.|localhost|\[::1\])/.test(url);
+}

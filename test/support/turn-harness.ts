@@ -53,6 +53,8 @@ export interface HarnessOptions {
   readonly script: Script;
   /** By provider: the only models that it has. */
   readonly models?: Readonly<Record<string, readonly string[]>>;
+  /** Of every provider. */
+  readonly listModels?: NonNullable<Provider["listModels"]>;
   /** Of providers; `scripted` is the id of the one that runs `script`. */
   readonly prices?: Readonly<Record<string, Prices>>;
   /** Further providers by id, for fallbacks. */
@@ -138,7 +140,11 @@ export async function startHarness(options: HarnessOptions) {
   const providers = new Map(
     Object.entries({ scripted: options.script, ...options.others }).map(([id, script]) => [
       id,
-      { ...scripted(id, script, requests), ...(options.models?.[id] ? { models: options.models[id] } : {}) },
+      {
+        ...scripted(id, script, requests),
+        ...(options.models?.[id] ? { models: options.models[id] } : {}),
+        ...(options.listModels ? { listModels: options.listModels } : {}),
+      },
     ]),
   );
   const hooks = createHookPipeline(options.hooks ?? [], quietLogger);

@@ -1,7 +1,7 @@
 /** Asks every provider for its list of models: that costs nothing, and shows whether it answers, takes its key, and what it has. */
 
 import { isSecretReference } from "../../../runtime/config/references.ts";
-import { isRecord } from "../../../runtime/contracts/values.ts";
+import { modelNames } from "../../../runtime/contracts/model-names.ts";
 import { reasonOf } from "./regular-file.ts";
 import { modelList, type UsedProvider } from "./used-providers.ts";
 
@@ -43,18 +43,11 @@ export function askModelServers(
   );
 }
 
-/** As OpenAI and Anthropic write it; Gemini puts `models/` before each. */
+/** Null where the answer is no list. */
 async function modelsOf(response: Response): Promise<readonly string[] | null> {
-  if (!response.ok) {
-    await response.body?.cancel();
-    return null;
-  }
-  const body: unknown = await response.json().catch(() => null);
-  if (!isRecord(body) || !Array.isArray(body["data"]) || body["has_more"] === true) return null;
-  const entries: readonly unknown[] = body["data"];
-  return entries.flatMap((entry) =>
-    isRecord(entry) && typeof entry["id"] === "string" ? [entry["id"].replace(/^models\//, "")] : [],
-  );
+  if (response.ok) return modelNames(await response.json().catch(() => null));
+  await response.body?.cancel();
+  return null;
 }
 
 /** What fetch hides: "fetch failed" has its reason inside. */

@@ -3,6 +3,7 @@
 import type { CommandReply, CommandRequest } from "../../contracts/channel.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { Memory } from "../../contracts/memory.ts";
+import { hasModel, lacksModel } from "../../contracts/model-names.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import type { Provider } from "../../contracts/provider.ts";
 import type { SessionSettings } from "../../contracts/records.ts";
@@ -45,6 +46,8 @@ const LAST_ROWS = 10;
 const LAST_BYTES = 100_000;
 const LAST_LENGTH = 400;
 const BACK = "/model default goes back to the configured one.";
+/** Milliseconds that a provider has to list its models. */
+const LIST_MS = 2_000;
 /** What `/interrupt` puts ahead of the session's queue. */
 const AHEAD = 1;
 
@@ -173,20 +176,35 @@ export function createCommands(deps: CommandsDeps): Commands {
         "RUNTIME_FORBIDDEN",
         "Only the owner chooses the model; /model alone says which one it is.",
       );
+    let doubt: string | null = null;
     if (wanted === "default") {
       await conversations.changeSettings({ key, owner: request.owner }, ({ model: _model, ...rest }) => rest);
     } else {
       const ref = parseModelRef(wanted, providerIds, agent.provider);
       if (!ref.model) throw misused("model");
       assertOffered(`${ref.provider}:${ref.model}`, wanted);
+      doubt = await unlisted(ref.provider, ref.model);
       await conversations.changeSettings({ key, owner: request.owner }, (settings) => ({
         ...settings,
         model: `${ref.provider}:${ref.model}`,
       }));
     }
     const current = modelOf(agent, await settingsOf(key));
-    const back = wanted === "default" ? "" : ` ${BACK}`;
-    return { text: `The model is now ${current}.${back}`, data: { model: current } };
+    const more = [...(doubt === null ? [] : [doubt]), ...(wanted === "default" ? [] : [BACK])];
+    return { text: [`The model is now ${current}.`, ...more].join(" "), data: { model: current } };
+  }
+
+  /**
+   * What there is to say of a model that its provider does not list; RUNTIME_INVALID_REQUEST where that provider cannot have it.
+   * Null where the list has it, or cannot be read now.
+   */
+  async function unlisted(provider: string, model: string): Promise<string | null> {
+    const asked = providers.get(provider)?.listModels?.(AbortSignal.timeout(LIST_MS));
+    const listed = (await asked?.catch(() => null)) ?? null;
+    if (listed === null || hasModel(listed.names, model)) return null;
+    const words = lacksModel(provider, listed.names, model);
+    if (listed.complete) throw new RuntimeError("RUNTIME_INVALID_REQUEST", words, { hint: BACK });
+    return words;
   }
 
   /** A provider's name alone is no model, and some providers have no models to choose from. */

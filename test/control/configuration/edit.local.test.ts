@@ -1,13 +1,15 @@
 import { chmod, lstat, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
 import { addAgent, listAgents, removeAgent } from "../../../control/configuration/agents.ts";
 import { editConfiguration } from "../../../control/configuration/edit.ts";
 import { listProviders, switchProvider } from "../../../control/configuration/providers.ts";
 import { replaceConfiguration } from "../../../control/configuration/replace.ts";
+import { doubted } from "../../../control/configuration/unlisted-model.ts";
 import type { Deployment } from "../../../control/service/deployment.ts";
+import { startOllamaFake } from "../../fakes/ollama/index.ts";
 import { deploymentDirectory } from "../../support/deployment.ts";
 import { PLANTED_SECRET, PLANTS, plantedPlace } from "../../support/planted-files.ts";
 
@@ -297,6 +299,29 @@ describe("agents", () => {
       await expect(added, name).rejects.toMatchObject({ code: "CONFIG_INVALID" });
     }
     expect(await given.read()).toBe(YAML);
+  });
+});
+
+describe("a model", () => {
+  it("that its provider does not list is written with a warning that names the nearest", async () => {
+    const server = await startOllamaFake(["llama3.2:3b", "qwen3:8b"]);
+    onTestFinished(() => server.close());
+    const ollama = `ollama: { kind: ollama, base_url: "${server.url}/v1", model: "qwen3:8b" }`;
+    const { deployment, read } = await deploymentOf(
+      `version: 1\nagents: { main: { provider: ollama } }\nproviders: { ${ollama} }\n`,
+    );
+    const { signal } = new AbortController();
+    const edit = async (model: string) => doubted(deployment, await switchProvider(deployment, { model }), signal);
+    expect(await edit("qwen3:9b")).toMatchObject({
+      changed: true,
+      warnings: [
+        { path: "providers.ollama", message: expect.stringMatching(/ qwen3:9b\. Nearest .*: qwen3:8b, llama/) },
+      ],
+    });
+    expect(await read()).toContain("qwen3:9b");
+    expect((await edit("llama3.2:3b")).warnings).toEqual([]);
+    await server.close();
+    expect((await edit("nonsense")).warnings).toEqual([]);
   });
 });
 

@@ -2,10 +2,12 @@ import { createHash } from "node:crypto";
 import { chmod, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { localServers } from "../../../control/wizard/catalogue.ts";
 import { unattended } from "../../../control/wizard/dialog.ts";
 import { type InitOptions, initialize } from "../../../control/wizard/init.ts";
 import { inspectConfig } from "../../../runtime/config/index.ts";
+import { startOllamaFake } from "../../fakes/ollama/index.ts";
 import { bareEnvironment, temporaryDirectory } from "../../support/deployment.ts";
 
 const GOLDEN = new URL("../../fixtures/init/", import.meta.url);
@@ -78,6 +80,29 @@ describe("init --yes on a fresh machine", () => {
     await expect(written["cairn.yaml"]).toMatchFileSnapshot(new URL(`${golden}.yaml`, GOLDEN).pathname);
     if (golden === "offline")
       await expect(written[".env"]).toMatchFileSnapshot(new URL("secrets.txt", GOLDEN).pathname);
+  });
+
+  test("says of a model that its server does not have what is near, and writes it all the same", async () => {
+    const server = await startOllamaFake(["qwen3:8b"]);
+    onTestFinished(() => server.close());
+    const local = localServers({}).filter(({ id }) => id === "ollama");
+    const localServer = local.map((one) => ({
+      ...one,
+      modelsUrl: `${server.url}/api/tags`,
+      baseUrl: `${server.url}/v1`,
+    }));
+    const given = (model: string) => ({ provider: { id: "ollama", base_url: `${server.url}/v1`, model } });
+    const dir = join(await temporaryDirectory(), "d");
+    const result = await setup(dir, { localServers: localServer, answers: given("qwen3:9b") });
+    expect(result.notes.join()).toContain(
+      "ollama does not list the model qwen3:9b. Nearest of those that it lists: qwen3:8b.",
+    );
+    expect((await contents(dir))["cairn.yaml"]).toContain("qwen3:9b");
+    const known = await setup(join(await temporaryDirectory(), "d"), {
+      localServers: localServer,
+      answers: given("qwen3:8b"),
+    });
+    expect(known.notes.join()).not.toContain("does not list");
   });
 
   test("never writes the API key that it found, unless it is asked to", async () => {

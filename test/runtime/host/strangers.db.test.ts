@@ -7,7 +7,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Database } from "../../../runtime/contracts/database.ts";
-import { startOpenAiFake } from "../../fakes/openai/index.ts";
+import { startOllamaFake } from "../../fakes/ollama/index.ts";
 import type { FakeScript } from "../../fakes/shared/script.ts";
 import { composedNode } from "../../support/composed-node.ts";
 
@@ -43,7 +43,7 @@ const WORST: FakeScript = ({ step, results, lastUser }) => {
 };
 
 async function node(store: Database["backend"], script: FakeScript, agent: object = {}, more: object = {}) {
-  const model = await startOpenAiFake({ script });
+  const model = await startOllamaFake(["cheap", "expensive"], { script });
   onTestFinished(() => model.close());
   const composed = await composedNode({
     store,

@@ -1,9 +1,9 @@
 /** The node's own view of its providers: it may reach another network than this command does. */
 
+import { isLocal } from "../../../../runtime/contracts/urls.ts";
 import { usedProviders } from "../../context/used-providers.ts";
 import { applyCommand } from "../advice.ts";
 import { type Check, fail, pass, warn } from "../check.ts";
-import { isLocal } from "./reachable.ts";
 
 export const providersAvailable: Check = {
   id: "providers.available",

@@ -1,9 +1,10 @@
 /** Whether every provider has the models that the agents ask it for, by the list that it gives. */
 
 import type { Config } from "../../../../runtime/config/index.ts";
+import { hasModel } from "../../../../runtime/contracts/model-names.ts";
+import { isLocal } from "../../../../runtime/contracts/urls.ts";
 import { applyCommand } from "../advice.ts";
 import { type Check, fail, pass, skip, warn } from "../check.ts";
-import { isLocal } from "./reachable.ts";
 
 /** Names of a long list that are shown. */
 const SHOWN = 20;
@@ -71,14 +72,4 @@ function wantedModels({ agents, providers }: Config): readonly Wanted[] {
           },
         ],
   );
-}
-
-/** Whether a list of models has one, also by the short names that servers take: without `:latest`, without a date, and `...-latest`. */
-export function hasModel(models: readonly string[], wanted: string): boolean {
-  const name = wanted.toLowerCase().replace(/:latest$/, "");
-  if (name.endsWith("-latest")) return true;
-  return models.some((model) => {
-    const has = model.toLowerCase().replace(/:latest$/, "");
-    return has === name || has.startsWith(`${name}-`);
-  });
 }

@@ -1,5 +1,6 @@
 /** Whether every provider answers, and takes its key. */
 
+import { isLocal } from "../../../../runtime/contracts/urls.ts";
 import type { ModelServer } from "../../context/model-servers.ts";
 import { shown } from "../../context/used-providers.ts";
 import { applyCommand } from "../advice.ts";
@@ -105,8 +106,4 @@ function classify({ url, answer }: ModelServer, apply: string, { target, availab
   }
   // A server without such a list is there all the same.
   return classified("good", `answers at ${shown(url)}`);
-}
-
-export function isLocal(url: string): boolean {
-  return /^https?:\/\/(?:127\.|localhost|\[::1\])/.test(url);
 }

@@ -2,9 +2,9 @@
 
 import type { SessionRecord } from "../../../../runtime/client/index.ts";
 import type { Config } from "../../../../runtime/config/index.ts";
+import { hasModel } from "../../../../runtime/contracts/model-names.ts";
 import type { ModelServer } from "../../context/model-servers.ts";
 import { type Check, pass, skip, warn } from "../check.ts";
-import { hasModel } from "./models.ts";
 
 /** Sessions that are named. */
 const SHOWN = 20;

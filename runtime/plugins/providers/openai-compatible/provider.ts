@@ -1,7 +1,9 @@
 import type OpenAI from "openai";
 import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
 import type { Message } from "../../../contracts/message.ts";
+import { type ListedModels, modelNames } from "../../../contracts/model-names.ts";
 import type { ChatChunk, ChatOptions } from "../../../contracts/provider.ts";
+import { isLocal } from "../../../contracts/urls.ts";
 import { type Failure, hostOf } from "../../shared/model-http/failure.ts";
 import { type SdkCall, SdkProvider } from "../shared/sdk-provider.ts";
 import { DEFAULT_MAX_RETRIES, NO_SDK_TIMEOUT_MS, type ProviderSettings } from "../shared/settings.ts";
@@ -23,6 +25,19 @@ export class OpenAiCompatibleProvider extends SdkProvider<Sdk, Params, Quirk> {
   constructor({ login: _, ...settings }: ProviderSettings) {
     const baseUrl = (settings.baseUrl ?? OPENAI_URL).replace(/\/+$/, "");
     super(settings, { name: "OpenAI-compatible", home: OPENAI_URL, baseUrl, modelsUrl: `${baseUrl}/models` });
+  }
+
+  /** Servers of this machine list all that they have. */
+  async listModels(signal: AbortSignal): Promise<ListedModels | null> {
+    const { apiKey, fetch = globalThis.fetch } = this.settings;
+    const headers = apiKey ? { authorization: `Bearer ${apiKey}` } : {};
+    const response = await fetch(`${this.baseUrl}/models`, { headers, redirect: "manual", signal });
+    if (!response.ok) {
+      await response.body?.cancel();
+      return null;
+    }
+    const names = modelNames(await response.json());
+    return names && { names, complete: isLocal(this.baseUrl) };
   }
 
   protected async loadSdk(): Promise<Sdk> {

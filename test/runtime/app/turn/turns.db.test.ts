@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
 import { ProviderError, ToolError } from "../../../../runtime/contracts/errors.ts";
 import type { Logger } from "../../../../runtime/contracts/ports.ts";
+import type { Provider } from "../../../../runtime/contracts/provider.ts";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import {
@@ -430,6 +431,30 @@ describeEachDatabase("turns", (open) => {
     expect((await harness.command("/model small:tiny")).text).toBe(`The model is now small:tiny. ${back}`);
     expect((await harness.command("/model")).text).toBe(`The model is small:tiny. ${back}`);
     expect((await harness.command("/model default")).text).toBe("The model is now scripted:scripted-1.");
+  });
+
+  it("refuses a model that its server does not have, naming the nearest, and doubts one that a list may leave out", async () => {
+    const names = ["llama3.2:3b", "qwen3:14b", "phi4", "qwen3:8b"];
+    const listing = (listModels: NonNullable<Provider["listModels"]>) =>
+      start({ script: () => [text("hi"), end()], listModels });
+    const sure = await listing(async () => ({ names, complete: true }));
+    await expect(sure.command("/model qwen3:9b")).rejects.toMatchObject({
+      code: "RUNTIME_INVALID_REQUEST",
+      message: expect.stringMatching(
+        /^The provider scripted does not list the model qwen3:9b\. Nearest of those that it lists: qwen3:8b, qwen3:14b, \S+\.$/,
+      ),
+      details: { hint: expect.stringContaining("/model default") },
+    });
+    expect((await sure.command("/model")).text).toBe("The model is scripted:scripted-1.");
+    expect((await sure.command("/model PHI4:latest")).text).not.toContain("does not list");
+    const unsure = await listing(async () => ({ names, complete: false }));
+    expect((await unsure.command("/model phi5")).text).toMatch(
+      /^The model is now scripted:phi5\. The provider scripted does not list the model phi5\. Nearest of those that it lists: phi4, /,
+    );
+    for (const silent of [async () => null, async () => Promise.reject(new Error("down"))]) {
+      const harness = await listing(silent);
+      expect((await harness.command("/model phi5")).data).toEqual({ model: "scripted:phi5" });
+    }
   });
 
   it("gives up a model that is not configured any more, and says so once", async () => {

@@ -192,6 +192,20 @@ describe("availability", () => {
   });
 });
 
+describe("the list of models", () => {
+  it("is the server's own, with the key; it is none where the server refuses", async () => {
+    const signal = AbortSignal.timeout(EVENTUALLY_MS);
+    expect(await provider.listModels?.(signal)).toEqual({ names: ["fake-model"], complete: true });
+    expect(await create({ apiKey: "wrong" }).listModels?.(signal)).toBeNull();
+    await expect(create({ baseUrl: "http://127.0.0.1:1/v1" }).listModels?.(signal)).rejects.toThrow();
+    const elsewhere = create({
+      baseUrl: "https://models.example/v1",
+      fetch: async () => Response.json({ data: [{ id: "models/big" }] }),
+    });
+    expect(await elsewhere.listModels?.(signal)).toEqual({ names: ["big"], complete: false });
+  });
+});
+
 describe("the environment", () => {
   it("has no say: address, key and organisation are the configuration's", async () => {
     const names = { OPENAI_API_KEY: "sk-env", OPENAI_BASE_URL: "http://127.0.0.1:1", OPENAI_ORG_ID: "org-env" };
