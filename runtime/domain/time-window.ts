@@ -105,6 +105,11 @@ function instantOf(day: CalendarDay, sinceMidnight: number, timeZone: string): D
   return new Date(high * 60_000);
 }
 
+/** `2030-01-31 12:00 Europe/Berlin`: as lists of sessions and hits have it, with the zone, for they are in UTC. */
+export function timeWords(instant: Date, timeZone: string): string {
+  return `${instant.toLocaleString("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" })} ${timeZone}`;
+}
+
 /** What the zone's clock shows at the instant minus UTC, in milliseconds. */
 function zoneOffset(instant: number, timeZone: string): number {
   const whole = Math.floor(instant / 1_000) * 1_000;

@@ -116,6 +116,7 @@ export function composeTurns(parts: TurnParts) {
     conversations: createConversations({ database, hooks, writer: parts.writer }),
     limits,
     newId,
+    timezone: limits.timezone,
     announceAnswer: async () => {
       await database.query("select pg_notify($1, 'queued')", [TURN_CHANNEL]);
     },

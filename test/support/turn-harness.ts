@@ -53,6 +53,8 @@ export interface HarnessOptions {
   readonly script: Script;
   /** By provider: the only models that it has. */
   readonly models?: Readonly<Record<string, readonly string[]>>;
+  /** Default: UTC. */
+  readonly timezone?: string;
   /** Of every provider. */
   readonly listModels?: NonNullable<Provider["listModels"]>;
   /** Of providers; `scripted` is the id of the one that runs `script`. */
@@ -252,6 +254,7 @@ export async function startHarness(options: HarnessOptions) {
     conversations: createConversations({ database, hooks, writer }),
     limits,
     newId,
+    timezone: options.timezone ?? limits.timezone,
     announceAnswer: async () => {
       await database.query("select pg_notify($1, 'queued')", [TURN_CHANNEL]);
     },

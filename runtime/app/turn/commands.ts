@@ -10,6 +10,7 @@ import type { SessionSettings } from "../../contracts/records.ts";
 import { COMMAND_USAGE, type CommandLine, parseCommand } from "../../domain/command-line.ts";
 import { isOffered, modelChain, parseModelRef } from "../../domain/model-ref.ts";
 import { sessionKey } from "../../domain/session-key.ts";
+import { timeWords } from "../../domain/time-window.ts";
 import type { Commands } from "../api.ts";
 import type { Conversations } from "../conversations.ts";
 import type { Agent } from "./agents.ts";
@@ -28,6 +29,8 @@ export interface CommandsDeps {
   readonly conversations: Conversations;
   readonly limits: QueueLimits;
   readonly newId: NewId;
+  /** IANA name: of the times that are told. */
+  readonly timezone: string;
   /** Tells the other nodes to abort a turn that runs there. */
   announceAbort(turnId: string): Promise<void>;
   /** Tells them that a turn may go on. */
@@ -144,7 +147,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     const model = modelOf(agent, settings);
     const thinking = settings.thinking ?? agent.thinking;
     const activity = running
-      ? `A turn is running since ${running.startedAt.toISOString()}.`
+      ? `A turn is running since ${timeWords(running.startedAt, deps.timezone)}.`
       : waiting
         ? "A turn waits for your answer (/answer TEXT)."
         : "No turn is running.";

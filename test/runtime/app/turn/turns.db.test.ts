@@ -405,6 +405,16 @@ describeEachDatabase("turns", (open) => {
     expect(await harness.command("/steer hello")).toMatchObject({ data: { steered: false } });
   });
 
+  it("says in its status since when a turn runs, by the clock of the configured zone", async () => {
+    const harness = await start({ script: async ({ options }) => hang(options.signal), timezone: "Asia/Kolkata" });
+    await harness.turns.accept(harness.message("go"));
+    await expect.poll(() => harness.requests.length).toBe(1);
+    expect((await harness.command("/status")).text).toMatch(
+      / A turn is running since \d{4}-\d{2}-\d{2} \d{2}:\d{2} Asia\/Kolkata\. 0 queued\.$/,
+    );
+    await harness.command("/stop");
+  });
+
   it("says in its status what was said last", async () => {
     const harness = await start({ script: echo });
     expect(await harness.command("/status")).toMatchObject({ data: { last: null } });
