@@ -124,6 +124,7 @@ export function errorFromBody(value: unknown): CairnError | null {
 /** Hints of the command, for errors that the node sends without one. */
 const HINTS: { readonly [Code in ErrorCode]?: string } = {
   RUNTIME_INTERNAL: "See `cairn logs`.",
+  MEMORY_UNAVAILABLE: "Look at it with `cairn doctor --only database`.",
   RUNTIME_NOT_RUNNING: "Start a node with `cairn start --detach`.",
   RUNTIME_UNAUTHORIZED:
     "The token is SERVICE_API_TOKEN of the environment, else of .env in the deployment directory. " +

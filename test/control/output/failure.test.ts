@@ -56,6 +56,13 @@ describe("the words", () => {
     );
   });
 
+  it("say where to look for a database that is away, unless the error knows better", () => {
+    const hintOf = (hint?: string) =>
+      failureText(describeFailure(new MemoryError("MEMORY_UNAVAILABLE", "Away.", hint ? { hint } : {})), PLAIN);
+    expect(hintOf()).toContain("`cairn doctor --only database`");
+    expect(hintOf("Check the password.")).not.toContain("doctor");
+  });
+
   it("do not repeat issues that the message holds already", () => {
     const error = new ConfigValidationError("cairn.yaml:\n  a.b must be a number", [
       { path: "a.b", message: "must be a number" },
