@@ -3,6 +3,7 @@ import type { Database, Transaction } from "../../contracts/database.ts";
 import { MemoryError } from "../../contracts/errors.ts";
 import { sanitize } from "../../domain/cap.ts";
 import { dedupeKey } from "../../domain/dedupe.ts";
+import { issueWords, withoutRepeats } from "../../domain/issue-words.ts";
 import { tagIssues } from "../../domain/memory-tags.ts";
 import { isBadData, linesOf } from "../../files/memory-archive.ts";
 import type { ImportOptions } from "../api.ts";
@@ -272,7 +273,12 @@ function parse(text: string, number: number): MessageLine {
   const parsed = lineSchema.safeParse(value);
   const issues = parsed.success
     ? tagIssues({ agent: parsed.data.agent, channel: parsed.data.channel, title: parsed.data.title })
-    : parsed.error.issues.map(({ path, message }) => ({ path: path.map(String).join("."), message }));
+    : withoutRepeats(
+        parsed.error.issues.map(({ path, message }) => ({
+          path: path.map(String).join("."),
+          message: issueWords(message),
+        })),
+      );
   if (parsed.success && issues.length === 0) return parsed.data;
   const first = issues.map(({ path, message }) => `${path}: ${message}`).join("; ");
   throw new MemoryError("MEMORY_INVALID_ARGUMENT", `Line ${number} is not a message (${first}).`, { issues });

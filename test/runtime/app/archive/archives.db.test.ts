@@ -422,6 +422,7 @@ describeEachDatabase("export and import", (open) => {
     ["{", "Line 2 is not JSON"],
     ['{"session_key":"s"}', "Line 2 is not a message (role"],
     ['{"session_key":"s","role":"user"}', "content"],
+    ['{"role":"user","content":"x"}', "Line 2 is not a message (session_key: is missing: a text)."],
     [
       '{"session_key":"s","role":"user","content":"x","conversation_id":"018f0000-0000-7000-8000-000000000000","created_at":"no time"}',
       "cannot be imported",
