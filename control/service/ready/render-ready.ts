@@ -50,7 +50,7 @@ export function renderNodeEnd(end: NodeEnd, { mark, width, typed }: ReadyPage): 
     return wrap(typed(text), 0, width).join("\n");
   }
   const said = end.words === "" ? "" : `\nIt said:\n${visible(end.words)}`;
-  const text = `The node has ended by itself (${end.how}). See \`cairn logs\`.`;
+  const text = `The node has ended by itself (${end.how}). See \`cairn logs\`; \`cairn start\` starts it again.`;
   return `${wrap(typed(text), 0, width).map(mark.error).join("\n")}${said}`;
 }
 

@@ -64,6 +64,7 @@ describe("the ready screen", () => {
     const restarted = { kind: "restarted", pid: 7, url: "http://127.0.0.1:1" } as const;
     expect(renderNodeEnd(restarted, page).replaceAll("\n", " ")).toContain("in the background now: process 7");
     const failed = { kind: "failed", how: "signal SIGKILL", words: "out of memory" } as const;
+    expect(renderNodeEnd(failed, page).replaceAll("\n", " ")).toContain("starts it again");
     expect(renderNodeEnd(failed, page)).toMatch(/signal\s+SIGKILL[\s\S]*It said:\nout of memory/);
   });
 });
