@@ -54,8 +54,8 @@ async function rowBeginningWith(
   const digits = given.toLowerCase().replaceAll("-", "");
   const span = [digits.padEnd(32, "0"), digits.padEnd(32, "f")];
   const branch = (kind: string, table: string) =>
-    `(select '${kind}' as kind, id from ${table} where id between $1::uuid and $2::uuid order by id limit ${MOST_NAMED + 1})`;
-  const { rows } = await database.query<{ kind: "message" | "summary"; id: string }>(
+    `(select '${kind}' as kind, id, created_at from ${table} where id between $1::uuid and $2::uuid order by id limit ${MOST_NAMED + 1})`;
+  const { rows } = await database.query<{ kind: "message" | "summary"; id: string; created_at: Date }>(
     `/* memory:find */ ${branch("message", "messages")} union all ${branch("summary", "summaries")} order by id`,
     span,
   );
@@ -68,11 +68,11 @@ async function rowBeginningWith(
     });
   }
   if (second === undefined) return first;
-  const named = rows.slice(0, MOST_NAMED).map((row) => row.id);
-  const message = `Several ids begin with ${given}: ${named.join(", ")}${rows.length > named.length ? ", …" : ""}.`;
-  throw new MemoryError("MEMORY_INVALID_ARGUMENT", message, {
-    issues: [{ path: "id", message: "is the beginning of several ids" }],
+  const named = rows.slice(0, MOST_NAMED).map(({ kind, id, created_at: at }) => {
+    return `  ${id}  ${kind} of ${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
   });
+  const lines = [`Several ids begin with ${given}:`, ...named, ...(rows.length > named.length ? ["  …"] : [])];
+  throw new MemoryError("MEMORY_INVALID_ARGUMENT", lines.join("\n"));
 }
 
 async function showMessage(database: Queryable, id: string, around: number) {

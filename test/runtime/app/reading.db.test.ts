@@ -142,7 +142,9 @@ describeEachDatabase("what an operator reads of the memory", (open) => {
     expect(await reading.show({ id: id.slice(0, -1).toUpperCase(), around: 0 })).toMatchObject({ message: { id } });
     await expect(reading.show({ id: id.slice(0, 8), around: 0 })).rejects.toMatchObject({
       code: "MEMORY_INVALID_ARGUMENT",
-      message: expect.stringContaining(ids[0] ?? ""),
+      message: expect.stringMatching(
+        new RegExp(`:\\n  ${ids[0]}  message of \\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2} UTC\\n`),
+      ),
     });
     await expect(reading.show({ id: "ffffffff", around: 0 })).rejects.toMatchObject({ code: "MEMORY_NOT_FOUND" });
   });
