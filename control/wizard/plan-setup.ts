@@ -92,7 +92,7 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
       provider,
       token: token.token,
       diff: edit?.diff ?? null,
-      notes,
+      notes: [...notes, ...adviceFor(provider)],
       next: nextSteps(answers, existing !== null),
     },
   };
@@ -219,11 +219,6 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
       ...facts.unusable.map((one) => `${one}.`),
     );
   }
-  if (provider.id === "ollama") {
-    notes.push(
-      "Ollama gives a model a small context, and cuts off what is beyond it: set OLLAMA_CONTEXT_LENGTH=32768 where it runs (docs/models.md).",
-    );
-  }
   if (facts.listen !== undefined && answers.listen === facts.listen)
     notes.push(`Another program has ${USUAL_LISTEN}: the node listens at ${facts.listen} (runtime.listen).`);
   notes.push(...unlisted(answers, provider, facts), ...unreachable(answers, provider, facts));
@@ -247,6 +242,14 @@ function notesFor({ answers, provider, facts, env, inFile }: NotesInput): string
 
 function hasNoKey({ ssh }: Facts): boolean {
   return ssh !== null && ssh.agentKeys + ssh.keyFiles === 0;
+}
+
+/** What is done elsewhere, once all is written: nothing of it decides whether to write. */
+function adviceFor({ id }: ProviderChoice): string[] {
+  if (id !== "ollama") return [];
+  return [
+    "Ollama gives a model a small context, and cuts off what is beyond it: set OLLAMA_CONTEXT_LENGTH=32768 where it runs (docs/models.md).",
+  ];
 }
 
 /** Models that their server, which was asked for its list, does not have. */

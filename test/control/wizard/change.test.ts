@@ -290,6 +290,26 @@ describe("a configuration that is there", () => {
     expect((await readdir(dir)).sort()).toEqual([".env", "cairn.yaml"]);
   });
 
+  test("is reviewed without the advice of how to run Ollama, which comes once, at the end", async () => {
+    const dir = await temporaryDirectory();
+    const ollama =
+      "version: 1\nagents: { main: { provider: ollama } }\nproviders: { ollama: { kind: ollama, model: qwen3 } }\n";
+    await writeFile(join(dir, "cairn.yaml"), ollama);
+    const reviewed: string[] = [];
+    const dialog: Dialog = {
+      ...unattended({ lenient: true }),
+      review: async ({ notes }) => {
+        reviewed.push("reviewed", ...notes);
+        return "write";
+      },
+    };
+    const { notes } = await change(dir, { timezone: "Europe/Berlin" }, { dialog });
+    const saying = (lines: readonly string[]) => lines.filter((line) => line.includes("OLLAMA_CONTEXT_LENGTH"));
+    expect(saying(notes)).toHaveLength(1);
+    expect(reviewed).toContain("reviewed");
+    expect(saying(reviewed)).toEqual([]);
+  });
+
   test("that cannot be written says so, and nothing is written beside it", async () => {
     const dir = await existing();
     await mkdir(join(dir, "infra"));
