@@ -98,11 +98,11 @@ describe("init --yes on a fresh machine", () => {
       "ollama does not list the model qwen3:9b. Nearest of those that it lists: qwen3:8b.",
     );
     expect((await contents(dir))["cairn.yaml"]).toContain("qwen3:9b");
-    const known = await setup(join(await temporaryDirectory(), "d"), {
+    const listed = await setup(join(await temporaryDirectory(), "d"), {
       localServers: localServer,
       answers: given("qwen3:8b"),
     });
-    expect(known.notes.join()).not.toContain("does not list");
+    expect(listed.notes.join()).not.toContain("does not list");
   });
 
   test("never writes the API key that it found, unless it is asked to", async () => {

@@ -461,8 +461,8 @@ describeEachDatabase("turns", (open) => {
     expect((await unsure.command("/model phi5")).text).toMatch(
       /^The model is now scripted:phi5\. The provider scripted does not list the model phi5\. Nearest of those that it lists: phi4, /,
     );
-    for (const silent of [async () => null, async () => Promise.reject(new Error("down"))]) {
-      const harness = await listing(silent);
+    for (const unread of [async () => null, async () => Promise.reject(new Error("down"))]) {
+      const harness = await listing(unread);
       expect((await harness.command("/model phi5")).data).toEqual({ model: "scripted:phi5" });
     }
   });
