@@ -56,8 +56,8 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
     const { stdout } = await run(dir, restore);
     expect(await namesIn(dirname(dir))).not.toContain(stagingOf(dir));
 
-    // As it is printed, from a shell.
-    const commands = [...stdout.matchAll(/^ {2}`(cairn .*)`$/gm)].map(([, command = ""]) => command);
+    // As it is printed, from a shell; the program is another word where no `cairn` is on the path.
+    const commands = [...stdout.matchAll(/^ {2}`(\S*cairn(?:\.js)? .*)`$/gm)].map(([, command = ""]) => command);
     expect(commands).toHaveLength(2 + NODES.length);
     for (const command of commands) {
       const yes = command.includes("infra up") ? " --yes" : "";
