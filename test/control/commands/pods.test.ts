@@ -48,7 +48,7 @@ async function stack(
   );
   await tools.add(
     "kubectl",
-    `case "$*" in\n*get*pods*) echo '${JSON.stringify({ items })}' ;;\n${answers.join("\n")}\n*exec*) echo files ;;\nesac`,
+    `case "$*" in\n*get*pods*) echo '${JSON.stringify({ items })}' ;;\n${answers.join("\n")}\n*exec*) echo files | gzip ;;\nesac`,
   );
   await writeFile(join(cli.home, "cairn.yaml"), CONFIGURATION);
   const node = { name: "main", workload: "lab-main", place: "cairn", image: "cairn:1", url: null };

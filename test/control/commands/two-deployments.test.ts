@@ -95,7 +95,7 @@ describe("two deployments of one machine", () => {
       expect(code, argv.join(" ")).toBe(1);
       expect(stderr, argv.join(" ")).toBe(
         `Error: ${listen} is taken by another process.\n` +
-          "Hint: Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another port, or stop the other process.\n" +
+          "Hint: Set runtime.listen in cairn.yaml (or SERVICE_LISTEN) to another HOST:PORT, or stop the other process.\n" +
           "Code: RUNTIME_ALREADY_RUNNING\n",
       );
     }

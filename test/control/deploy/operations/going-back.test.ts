@@ -57,6 +57,7 @@ function session(health: Readonly<Record<string, ObservedNode["health"]>>, progr
     engine: { backend: "file://state" },
     redact: (text: string) => text,
     phase: () => undefined,
+    log: { write: async () => null },
   } as unknown as Session;
 }
 
