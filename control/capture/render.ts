@@ -11,7 +11,7 @@ export function renderInstall(result: InstallResult & { readonly node: string },
     ...(backup === null ? [] : [`What was there before is in ${backup}.`]),
     ...(found ? [] : [`${mark.warn("Note:")} ${harness} has not run on this machine yet.`]),
     ...(next === null ? [] : [`${mark.warn("Next:")} ${next}`]),
-    `Sessions go to ${node}. Bring in older ones with: ${`\`cairn capture backfill ${harness}\``}`,
+    `Sessions go to ${node}. Bring in older ones with: \`cairn capture backfill ${harness}\``,
   ].join("\n");
 }
 

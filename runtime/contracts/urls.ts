@@ -19,5 +19,5 @@ export function urlOf(host: string, port: number, tls = false): string {
 
 /** Whether a URL leads to this machine, over loopback. */
 export function isLocal(url: string): boolean {
-  return /^https?:\/\/(?:127\.|localhost|\[::1\])/.test(url);
+  return /^https?:\/\/(?:127(?:\.\d+){3}|localhost|\[::1\])(?=[:/]|$)/.test(url);
 }

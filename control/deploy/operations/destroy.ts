@@ -133,7 +133,7 @@ async function takeBackup({ run, project, driver, ...session }: Session, isRemov
   }
 }
 
-/** The nodes are gone, so that the next run can take no backup: it is told how the data go without a new one. */
+/** The nodes are gone, so that the next run can take no backup: the hint says how the data go without a new one. */
 function half(error: unknown, backup: string | null): unknown {
   if (!(error instanceof InfraError)) return error;
   const again = backup === null ? "--without-backup" : `--backup-taken ${backup}`;

@@ -29,7 +29,7 @@ export interface CommandsDeps {
   readonly conversations: Conversations;
   readonly limits: QueueLimits;
   readonly newId: NewId;
-  /** IANA name: of the times that are told. */
+  /** IANA name: of the times that are shown. */
   readonly timezone: string;
   /** Tells the other nodes to abort a turn that runs there. */
   announceAbort(turnId: string): Promise<void>;

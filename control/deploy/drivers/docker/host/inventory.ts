@@ -49,11 +49,11 @@ export async function formerEnd(
   const from = new Date(Date.parse(since) - BEFORE_START_MS).toISOString();
   const format = '{{.Action}} {{index .Actor.Attributes "exitCode"}}';
   const filters = [`--filter=container=${id}`, "--filter=event=oom", "--filter=event=die"];
-  const text = await askDocker(["events", "--since", from, "--until", since, ...filters, "--format", format], {
-    host,
-    signal,
-  });
-  const events = text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim().split(" ")]));
+  const args = ["events", "--since", from, "--until", since, ...filters, "--format", format];
+  // A proxy of Docker's socket may refuse them: then nothing is known.
+  const { ok, stdout } = await tryDocker(args, { host, signal });
+  if (!ok) return null;
+  const events = stdout.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim().split(" ")]));
   const last = events.findLastIndex(([action]) => action === "die");
   if (last < 0) return null;
   const exitCode = Number(events[last]?.[1]);
