@@ -50,7 +50,7 @@ function lineOf(event: InfraEvent): string | null {
 
 /** An image is pulled and never deleted: its name is all that goes. */
 function wordOf({ op, type }: Extract<InfraEvent, { event: "resource" }>): string | undefined {
-  return op === "delete" && type.endsWith(":RemoteImage") ? "let go, and left there, the image" : PAST[op];
+  return op === "delete" && type.endsWith(":RemoteImage") ? "left there the image" : PAST[op];
 }
 
 function plainOutput(terminal: Terminal): EventOutput {

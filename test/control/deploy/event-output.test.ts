@@ -51,7 +51,7 @@ describe("the events of an operation", () => {
       name,
       urn,
     });
-    expect(err()).toBe(`  let go, and left there, the image ${name}\n`);
+    expect(err()).toBe(`  left there the image ${name}\n`);
   });
 
   it("are each one line of their schema for programs, on standard error alone", async () => {
