@@ -6,9 +6,11 @@
 import { randomBytes } from "node:crypto";
 import { v7 as newId } from "uuid";
 import { createAttachmentStore } from "./app/attachments/store.ts";
+import { createNodeRegistry } from "./app/mesh/registry.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
 import type { LoadedConfig } from "./config/index.ts";
 import type { Database } from "./contracts/database.ts";
+import { CairnError } from "./contracts/errors.ts";
 import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
 import { composeAgents } from "./host/agents.ts";
@@ -21,12 +23,13 @@ import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import { createLifecycle } from "./host/lifecycle.ts";
 import type { ServiceLog } from "./host/logger.ts";
+import { createMembership } from "./host/membership.ts";
 import { composeMemory } from "./host/memory.ts";
 import { createMetrics, workIn } from "./host/metrics.ts";
 import { pricesOf } from "./host/providers.ts";
 import { createHttpService } from "./host/serve.ts";
 import { type Service, Services } from "./host/services.ts";
-import { channelRouting, turnLimits, workspaceSeed } from "./host/settings.ts";
+import { advertisedUrl, channelRouting, turnLimits, workspaceSeed } from "./host/settings.ts";
 import { composeTurns } from "./host/turns.ts";
 import { waitForDatabaseAndMigrate } from "./host/wait-for-database.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
@@ -56,6 +59,8 @@ export interface Host {
   readonly url: string;
   /** Resolves once messages are accepted; rejects when that can never be (a schema that does not fit, for instance). */
   readonly ready: Promise<void>;
+  /** Rejects when a node that was ready must not go on; pending else. */
+  readonly unfit: Promise<never>;
   /** Drains and closes everything, in order. */
   stop(): Promise<void>;
 }
@@ -73,11 +78,12 @@ export async function startHost(options: HostOptions): Promise<Host> {
     if (seeded && !maintenance) await seedWorkspaces({ ...seeded, logger: log.logger });
     const database = await openDatabase(loaded.config, log.logger);
     services.add({ name: "database", stop: () => database.close() });
-    const { listening, working, url } = await compose(options, home, database, services.stopping);
+    const { listening, working, url, unfit } = await compose(options, home, database, services.stopping);
     await services.start(listening);
     return {
       url: url(),
       ready: services.start(working),
+      unfit,
       async stop() {
         await services.stop();
         log.logger.info({}, "stopped");
@@ -96,6 +102,7 @@ interface ComposedNode {
   readonly working: readonly Service[];
   /** Once it listens. */
   url(): string;
+  readonly unfit: Promise<never>;
 }
 
 async function compose(
@@ -113,6 +120,9 @@ async function compose(
   const identity = await loadIdentity(paths.nodeKey, config.mesh.name);
   const node = { id: identity.id, name: identity.name };
   let schemaVersion: number | null = null;
+  let certificate: string | null = null;
+  const unfit = Promise.withResolvers<never>();
+  unfit.promise.catch(() => undefined);
 
   const countTokens = createTokenizer();
   const tickers = createTickers();
@@ -150,7 +160,26 @@ async function compose(
   // Turns: inbox to outbox.
   const channels = await createChannels(config, { newId });
   const drainDeadlineMs = config.runtime.drain_deadline;
-  const lifecycle = createLifecycle({ dispatcher: () => turnWork.dispatcher, drainDeadlineMs, stopping, logger });
+  const lifecycle = createLifecycle({
+    dispatcher: () => turnWork.dispatcher,
+    drainDeadlineMs,
+    stopping,
+    logger,
+    onChange: () => membership.notify(),
+  });
+  const registry = createNodeRegistry({ database, logger });
+  const membership = createMembership({
+    identity,
+    registry,
+    database,
+    migrations: MIGRATIONS,
+    said: { release: version, address: advertisedUrl(loaded), agents: [...agentParts.agents.keys()] },
+    certificate: () => certificate,
+    isDraining: () => lifecycle.draining,
+    file: paths.meshFile,
+    clock,
+    logger,
+  });
   // Nobody else can have an embedded store open.
   const place = database.backend === "embedded" ? "store" : home.place;
   const backups = composeBackups({ config, database, writer, attachments, paths, node, place, clock, version, logger });
@@ -182,6 +211,14 @@ async function compose(
     routing: channelRouting(loaded),
     drainDeadlineMs,
     isDraining: lifecycle.refusesMessages,
+    onReturn: async () => {
+      try {
+        await membership.assertSchema();
+      } catch (error) {
+        if (error instanceof CairnError && !error.retryable) unfit.reject(error);
+        throw error;
+      }
+    },
     onEnded: (agent, turnState, durationS) => metrics.turnEnded(agent, turnState, durationS),
   });
   channels.connect(turnWork);
@@ -192,6 +229,7 @@ async function compose(
     tasks: {
       "audit logs": () => rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger),
       attachments: (signal) => attachments.moveHomeFiles(signal),
+      nodes: () => registry.prune(),
       ...memoryParts.tasks,
     },
   });
@@ -208,6 +246,7 @@ async function compose(
     turns: turnWork,
     channels: channels.byId,
     lifecycle,
+    registry,
     audit: auditFile.status,
     schemaVersion: () => schemaVersion,
     clock,
@@ -223,8 +262,9 @@ async function compose(
     security,
     clock,
     newId,
-    announce: ({ url, host, port, pin }) =>
-      home.announce({
+    announce: ({ url, host, port, pin }) => {
+      certificate = pin;
+      return home.announce({
         pid: process.pid,
         boot,
         listen: `${host}:${port}`,
@@ -234,17 +274,25 @@ async function compose(
         dir,
         version,
         maintenance,
-      }),
+      });
+    },
   });
 
   const schema: Service = {
     name: "schema",
     async start(signal) {
-      schemaVersion = await waitForDatabaseAndMigrate({ database, migrations: MIGRATIONS, logger, signal });
+      schemaVersion = await waitForDatabaseAndMigrate({
+        database,
+        migrations: MIGRATIONS,
+        node: node.id,
+        logger,
+        signal,
+      });
     },
   };
   return {
     url: http.url,
+    unfit: unfit.promise,
     listening: [
       memoryParts.encoder,
       { name: "security log", stop: () => security.close() },
@@ -265,6 +313,7 @@ async function compose(
         : [
             { name: "housekeeping", start: housekeeping.start, stop: housekeeping.stop },
             turnWork.services.placement,
+            membership.service,
             // It holds its lease under the identity that placement has made sure of.
             ...backups.services,
             // The outbox after the channels that it sends through, so that it is stopped first and the replies of a drain get out.

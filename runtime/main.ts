@@ -92,7 +92,7 @@ async function serve(
       () => notifyParent({ type: "ready", url }).then(() => new Promise<never>(() => {})),
       (error: unknown) => Promise.reject(error),
     );
-    const next = await Promise.race([startFailed, untilAsked(signals, load, log)]);
+    const next = await Promise.race([startFailed, host.unfit, untilAsked(signals, load, log)]);
     await end(host, loaded.config.runtime.drain_deadline);
     return next;
   } catch (error) {

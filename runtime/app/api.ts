@@ -10,6 +10,7 @@ import type {
 } from "../contracts/channel.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
 import type { Visibility } from "../contracts/memory.ts";
+import type { Member } from "../contracts/node-entry.ts";
 import type { StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
 import type { Capture } from "./capture/capture.ts";
@@ -272,4 +273,6 @@ export interface Application {
   readonly queues: QueueAdmin;
   readonly usage: UsageLedger;
   readonly lifecycle: Lifecycle;
+  /** The nodes that share the store. */
+  readonly members: () => Promise<readonly Member[]>;
 }

@@ -3,6 +3,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database, Queryable } from "../contracts/database.ts";
 import { MemoryError } from "../contracts/errors.ts";
+import { unableToRead } from "../domain/mesh/schema-readers.ts";
+import { liveReaders } from "./mesh/registry.ts";
 
 /**
  * The schema: numbered SQL files (`001_transcript.sql`), each applied once, in order, in a transaction of its own.
@@ -12,6 +14,8 @@ import { MemoryError } from "../contracts/errors.ts";
 export interface MigrateOptions {
   /** Where the SQL files are. */
   readonly directory: string;
+  /** Id of the node that starts: all others that live must be able to work with what is made. */
+  readonly node?: string;
 }
 
 export interface MigrateReport {
@@ -48,16 +52,42 @@ const FILE_NAME = /^(\d{3})_[a-z0-9_]+\.sql$/;
 /**
  * Brings the schema up to date. Of several processes that do so at once, one applies each file under the lock; the others
  * wait, and find it applied. MEMORY_SCHEMA_MISMATCH when a file was changed after it was applied, when the database is newer
- * than this code can work with, or when an extension cannot be created; MEMORY_LOCK_TIMEOUT when tables stayed in use.
+ * than this code can work with, when another node that runs could not work with the result, or when an extension cannot be
+ * created; MEMORY_LOCK_TIMEOUT when tables stayed in use.
  */
-export async function migrate(database: Database, { directory }: MigrateOptions): Promise<MigrateReport> {
+export async function migrate(database: Database, { directory, node = "" }: MigrateOptions): Promise<MigrateReport> {
   const migrations = await readMigrations(directory);
   const pending = unapplied(migrations, await readApplied(database));
   const applied: string[] = [];
   for (const migration of pending) {
-    if (await apply(database, migration, migrations)) applied.push(migration.name);
+    if (await apply(database, migration, migrations, node)) applied.push(migration.name);
   }
   return { version: Math.max(...(await readApplied(database)).map(({ version }) => version)), applied };
+}
+
+/**
+ * Runs `work` while nobody can change the schema, after a check that it is one that this code can work with: what the work makes
+ * known is seen by whoever changes it next. MEMORY_SCHEMA_MISMATCH as `migrate`'s.
+ */
+export async function withSchemaHeld<T>(
+  database: Database,
+  { directory }: Pick<MigrateOptions, "directory">,
+  work: (tx: Queryable) => Promise<T>,
+): Promise<T> {
+  const migrations = await readMigrations(directory);
+  return database.transaction(
+    async (tx) => {
+      await tx.query("select pg_advisory_xact_lock_shared($1)", [SCHEMA_LOCK]);
+      unapplied(migrations, await readApplied(tx));
+      return work(tx);
+    },
+    { lockTimeoutMs: TURN_TIMEOUT_MS },
+  );
+}
+
+/** Number of the latest migration of this code. */
+export async function latestMigration(directory: string): Promise<number> {
+  return (await readMigrations(directory)).at(-1)?.version ?? 0;
 }
 
 /** Changes nothing. MEMORY_SCHEMA_MISMATCH as `migrate`'s; the errors of a database that is unavailable. */
@@ -72,12 +102,20 @@ export async function schemaVersion(database: Queryable): Promise<number | null>
 }
 
 /** False when another process was faster. */
-async function apply(database: Database, migration: Migration, migrations: readonly Migration[]): Promise<boolean> {
+async function apply(
+  database: Database,
+  migration: Migration,
+  migrations: readonly Migration[],
+  node: string,
+): Promise<boolean> {
   return database.transaction(
     async (tx) => {
       await tx.query("select pg_advisory_xact_lock($1)", [SCHEMA_LOCK]);
       await tx.query(`set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`);
-      if (!unapplied(migrations, await readApplied(tx)).includes(migration)) return false;
+      const applied = await readApplied(tx);
+      const pending = unapplied(migrations, applied);
+      if (!pending.includes(migration)) return false;
+      await assertReadable(tx, applied, pending, node);
       if (migration.version === 1) await prepare(tx);
       await tx.query(migration.sql).catch((error: unknown) => {
         if (error instanceof MemoryError && error.code !== "MEMORY_QUERY_FAILED") throw error;
@@ -91,6 +129,28 @@ async function apply(database: Database, migration: Migration, migrations: reado
       return true;
     },
     { statementTimeoutMs: STATEMENT_TIMEOUT_MS, lockTimeoutMs: TURN_TIMEOUT_MS },
+  );
+}
+
+/** The first migration that writes down what nodes know of the schema. Before it nodes refuse nothing, and are refused nothing. */
+const NODES_SINCE = 22;
+
+/** MEMORY_SCHEMA_MISMATCH, naming the node, where one that lives could not work with what is pending. */
+async function assertReadable(
+  tx: Queryable,
+  applied: readonly AppliedRow[],
+  pending: readonly Migration[],
+  node: string,
+): Promise<void> {
+  if (!applied.some(({ version }) => version === NODES_SINCE)) return;
+  const floor = Math.max(...applied.map(({ compatible_from: compatibleFrom }) => compatibleFrom));
+  const reader = unableToRead(pending, await liveReaders(tx, node), floor);
+  if (reader === null) return;
+  const latest = pending.at(-1)?.version ?? 0;
+  throw mismatch(
+    `The node ${reader.name} runs and cannot work with the schema ${latest} that this version of Cairn needs: ` +
+      (reader.schema === null ? "it is older." : `it knows ${reader.schema}.`),
+    `Stop ${reader.name}, start this node, and then start ${reader.name} with this version, too.`,
   );
 }
 

@@ -16,6 +16,7 @@ import type {
   CallOptions,
   FollowOptions,
   Health,
+  MeshNode,
   MessageRequest,
   QueueStatus,
   RestoreReport,
@@ -63,6 +64,8 @@ export interface Client extends ReadingCalls {
   ready(options?: CallOptions): Promise<boolean>;
   /** Also the report of an unhealthy node. */
   health(options?: CallOptions): Promise<Health>;
+  /** The nodes that share the store, by name. */
+  mesh(options?: CallOptions): Promise<readonly MeshNode[]>;
   ping(options?: CallOptions): Promise<{ readonly node_id: string; readonly name: string; readonly version: string }>;
 
   /** The turn's events, its final one last; a broken connection is taken up again. Ending the iteration never ends the turn. */
@@ -198,6 +201,8 @@ function healthCalls(connection: Connection) {
       }
     },
     health: (given?: CallOptions) => call<Health>(connection, "/health", { ...given, accept: [503] }),
+    mesh: async (given?: CallOptions) =>
+      (await call<{ nodes: readonly MeshNode[] }>(connection, "/api/mesh", given)).nodes,
     ping: (given?: CallOptions) =>
       call<{ node_id: string; name: string; version: string }>(connection, "/api/mesh/ping", given),
   };

@@ -25,6 +25,7 @@ export type {
   BackupStatus,
   FollowOptions,
   Health,
+  MeshNode,
   MessageRequest,
   QueueStatus,
   RestoreReport,

@@ -2,6 +2,7 @@
 
 import type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
 import type { Attachment } from "../contracts/channel.ts";
+import type { MemberState } from "../contracts/node-entry.ts";
 
 export type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
 export type {
@@ -117,4 +118,23 @@ export interface RetryResult {
   readonly retried: number;
   /** Left as they are: a job of the same key waits or runs. */
   readonly skipped: number;
+}
+
+/** A node of the fleet. */
+export interface MeshNode {
+  readonly id: string;
+  readonly name: string;
+  /** Of Cairn. */
+  readonly version: string;
+  /** The latest migration that it knows. */
+  readonly schema: number;
+  readonly address: string | null;
+  readonly certificate_sha256: string | null;
+  /** Those that it is configured to host. */
+  readonly agents: readonly string[];
+  /** Those whose turns it runs now. */
+  readonly hosts: readonly string[];
+  readonly status: MemberState;
+  /** Whether it is the node that answered. */
+  readonly self: boolean;
 }

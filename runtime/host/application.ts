@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import type { Application } from "../app/api.ts";
 import { createHealth } from "../app/health.ts";
+import type { NodeRegistry } from "../app/mesh/registry.ts";
 import { createTokens } from "../app/tokens.ts";
 import { createUsageLedger } from "../app/usage/report.ts";
 import type { LoadedConfig } from "../config/index.ts";
@@ -28,6 +29,7 @@ export interface ApplicationParts {
   readonly turns: TurnWork;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly lifecycle: NodeLifecycle;
+  readonly registry: NodeRegistry;
   readonly audit: () => AuditStatus;
   /** Null until the schema is known. */
   readonly schemaVersion: () => number | null;
@@ -78,5 +80,6 @@ export function composeApplication(parts: ApplicationParts): Application {
     queues: memory.queues,
     usage: createUsageLedger({ database, clock }),
     lifecycle,
+    members: () => parts.registry.members(),
   };
 }

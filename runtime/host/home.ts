@@ -27,6 +27,8 @@ export interface HomePaths {
   /** Workspaces of users who are not the owner: a directory for each agent, and in it one for each user. */
   readonly workspacesOfOthers: string;
   readonly nodeKey: string;
+  /** The nodes that it knows. */
+  readonly meshFile: string;
   /** Digests of the configuration of the last start. */
   readonly configuration: string;
   readonly nodeFile: string;
@@ -66,6 +68,7 @@ export function homePaths(home: string): HomePaths {
     attachments: join(home, "attachments"),
     workspacesOfOthers: join(home, "workspaces"),
     nodeKey: join(home, "node.key"),
+    meshFile: join(home, "mesh.json"),
     configuration: join(home, "run", "configuration.json"),
     nodeFile: join(home, "run", "node.json"),
     lockFile: join(home, "run", "node.lock"),

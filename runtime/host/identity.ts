@@ -1,8 +1,9 @@
 /** The node's identity: an Ed25519 key, made at the first start and never leaving the home directory; its id is the key's fingerprint. */
 
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { ConfigError } from "../contracts/errors.ts";
+import { nodeIdOf } from "../domain/mesh/node-entry.ts";
 import { writeDurably } from "../files/durable.ts";
 
 export interface NodeIdentity {
@@ -20,11 +21,7 @@ export async function loadIdentity(keyFile: string, name: string): Promise<NodeI
   });
   const privateKey = pem === null ? await makeKey(keyFile) : parseKey(pem, keyFile);
   const publicKey = createPublicKey(privateKey);
-  const id = createHash("sha256")
-    .update(publicKey.export({ type: "spki", format: "der" }))
-    .digest("hex")
-    .slice(0, 32);
-  return { id, name, privateKey, publicKey };
+  return { id: nodeIdOf(publicKey), name, privateKey, publicKey };
 }
 
 async function makeKey(keyFile: string): Promise<KeyObject> {

@@ -20,9 +20,17 @@ export interface LifecycleDeps {
   /** Aborts when the node has to stop; this is final. */
   readonly stopping: AbortSignal;
   readonly logger: Logger;
+  /** Whether it is drained has changed. */
+  onChange(): void;
 }
 
-export function createLifecycle({ dispatcher, drainDeadlineMs, stopping, logger }: LifecycleDeps): NodeLifecycle {
+export function createLifecycle({
+  dispatcher,
+  drainDeadlineMs,
+  stopping,
+  logger,
+  onChange,
+}: LifecycleDeps): NodeLifecycle {
   let state: NodeState = "starting";
   let resumption: NodeJS.Timeout | undefined;
 
@@ -30,6 +38,7 @@ export function createLifecycle({ dispatcher, drainDeadlineMs, stopping, logger 
     state = "draining";
     clearTimeout(resumption);
     logger.info({ active: dispatcher().activeTurns, deadline_ms: deadlineMs }, "draining");
+    onChange();
   }
 
   function resume(): void {
@@ -37,6 +46,7 @@ export function createLifecycle({ dispatcher, drainDeadlineMs, stopping, logger 
     if (state !== "draining" || stopping.aborted) return;
     state = "running";
     logger.info({}, "resumed");
+    onChange();
     dispatcher().resume();
   }
 

@@ -53,11 +53,16 @@ export function listenAddress({ config, env }: LoadedConfig): { readonly host: s
   return parseListen(env["SERVICE_LISTEN"] || config.runtime.listen) ?? { host: "127.0.0.1", port: 7433 };
 }
 
-/** The name under which others reach this node; empty when none is configured. */
-export function advertisedHost({ config: { mesh } }: LoadedConfig): string {
-  if (mesh.advertise === undefined) return "";
-  const url = /^https?:\/\//.test(mesh.advertise) ? mesh.advertise : `https://${mesh.advertise}`;
-  return URL.parse(url)?.hostname ?? "";
+/** The URL under which others reach this node; null when none is configured. */
+export function advertisedUrl({ config: { mesh, runtime } }: LoadedConfig): string | null {
+  if (mesh.advertise === undefined) return null;
+  if (/^https?:\/\//.test(mesh.advertise)) return mesh.advertise;
+  return `${runtime.tls === "off" ? "http" : "https"}://${mesh.advertise}`;
+}
+
+/** The name in it; empty when none is configured. */
+export function advertisedHost(loaded: LoadedConfig): string {
+  return URL.parse(advertisedUrl(loaded) ?? "")?.hostname ?? "";
 }
 
 /** The certificate that `runtime.tls` names or holds; null where the node serves plain HTTP. CONFIG_UNREADABLE when it is not there. */

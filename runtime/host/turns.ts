@@ -57,6 +57,8 @@ export interface TurnParts {
   /** How long turns that run may take to end when the node stops. */
   readonly drainDeadlineMs: number;
   isDraining(): boolean;
+  /** See PlacementDeps. */
+  onReturn(): Promise<void>;
   /** For metrics. */
   onEnded: TurnRunnerDeps["onEnded"];
 }
@@ -80,6 +82,7 @@ export function composeTurns(parts: TurnParts) {
     clock,
     logger,
     onGained: () => dispatcher.kick(),
+    onReturn: parts.onReturn,
   });
   const run = createTurnRunner({
     ...parts,

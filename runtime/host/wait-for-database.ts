@@ -10,6 +10,8 @@ export interface WaitForDatabaseOptions {
   readonly database: Database;
   /** Directory of the SQL files. */
   readonly migrations: string;
+  /** Id of this node. */
+  readonly node: string;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
@@ -21,13 +23,14 @@ const LONGEST_PAUSE_MS = 5_000;
 export async function waitForDatabaseAndMigrate({
   database,
   migrations,
+  node,
   logger,
   signal,
 }: WaitForDatabaseOptions): Promise<number> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     signal.throwIfAborted();
     try {
-      const report = await migrate(database, { directory: migrations });
+      const report = await migrate(database, { directory: migrations, node });
       if (report.applied.length > 0) logger.info({ applied: report.applied }, "the schema was brought up to date");
       return report.version;
     } catch (error) {

@@ -1,6 +1,7 @@
-/** The nodes of the mesh; a node that has joined none is its only one. */
+/** The nodes of the fleet: those that share the store. */
 
 import { z } from "zod";
+import { MEMBER_STATES } from "../contracts/node-entry.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { ok, success } from "./schemas.ts";
 
@@ -8,10 +9,14 @@ const pingSchema = z.object({ node_id: z.string(), name: z.string(), version: z.
 const nodeSchema = z.object({
   id: z.string(),
   name: z.string(),
-  version: z.string(),
-  agents: z.array(z.string()),
-  status: z.enum(["online", "draining"]),
-  self: z.boolean(),
+  version: z.string().describe("Of Cairn."),
+  schema: z.number().describe("The latest migration that it knows."),
+  address: z.string().nullable().describe("Where other nodes reach it; null: it has named no address."),
+  certificate_sha256: z.string().nullable().describe("Fingerprint of its certificate; null without TLS."),
+  agents: z.array(z.string()).describe("Those that it is configured to host."),
+  hosts: z.array(z.string()).describe("Those whose turns it runs now."),
+  status: z.enum(MEMBER_STATES).describe("`offline`: it ended, or lost the database, without saying so."),
+  self: z.boolean().describe("Whether it is the node that answers."),
 });
 
 export function registerMesh(server: Server, { app }: RouteDeps): void {
@@ -34,14 +39,25 @@ export function registerMesh(server: Server, { app }: RouteDeps): void {
       config: { access: "token" },
       schema: {
         tags: ["mesh"],
-        summary: "The nodes of the mesh",
+        summary: "The nodes that share the store",
         response: { 200: success(z.object({ nodes: z.array(nodeSchema) })) },
       },
     },
     async () => {
-      const status: "online" | "draining" = app.lifecycle.draining ? "draining" : "online";
-      const agents = app.agents().map(({ name }) => name);
-      return ok({ nodes: [{ ...app.node, version: app.version, agents, status, self: true }] });
+      const members = await app.members();
+      const nodes = members.map(({ entry, state, hosts }) => ({
+        id: entry.id,
+        name: entry.name,
+        version: entry.release,
+        schema: entry.schema,
+        address: entry.address,
+        certificate_sha256: entry.certificate_sha256,
+        agents: [...entry.agents],
+        hosts: [...hosts],
+        status: state,
+        self: entry.id === app.node.id,
+      }));
+      return ok({ nodes });
     },
   );
 }

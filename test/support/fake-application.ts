@@ -16,6 +16,7 @@ import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Selection } from "../../runtime/contracts/forgetting.ts";
+import type { Member } from "../../runtime/contracts/node-entry.ts";
 import { isFinal, type StreamEvent, type TurnResult, type WaitingQuestion } from "../../runtime/contracts/stream.ts";
 import type { UsageCounts } from "../../runtime/contracts/usage.ts";
 import { createFakeReading } from "./fake-reading.ts";
@@ -137,6 +138,7 @@ export function createFakeApplication(): FakeApplication {
   const app: FakeApplication = {
     version: "0.1.0",
     node: { id: "node-1", name: "first" },
+    members: async () => [member()],
     agents: () => [
       { name: "main", model: "offline" },
       { name: "other", model: "offline" },
@@ -379,6 +381,28 @@ const NO_BACKUP: BackupStatus = {
   last: null,
   failure: null,
 };
+
+/** This node, in the registry. */
+function member(): Member {
+  return {
+    entry: {
+      id: "node-1",
+      name: "first",
+      public_key: "",
+      version: 3,
+      release: "0.1.0",
+      schema: 22,
+      address: null,
+      certificate_sha256: null,
+      agents: ["main", "other"],
+      status: "online",
+      made_at: "2026-01-01T00:00:00.000Z",
+      signature: "",
+    },
+    state: "online",
+    hosts: ["main"],
+  };
+}
 
 export function healthy(): HealthReport {
   return {

@@ -42,6 +42,10 @@ const clockMs = faults.has("clock-ahead") ? 3_600_000 : 0;
 const turns = new Map<string, { readonly session: string; readonly text: string }>();
 const tokens: Record<string, unknown>[] = [];
 const reading = createFakeReading();
+const fleet = [
+  { name: "attic", status: "offline", hosts: [], address: null, self: false },
+  { name: "box\u001b[31m", status: "online", hosts: ["main", "other"], address: "https://box:7433", self: true },
+].map((node) => ({ id: "0".repeat(32), version: "0.1.0", schema: 22, certificate_sha256: null, agents: [], ...node }));
 const queues = [
   {
     queue: "synthesize-tool-call",
@@ -153,6 +157,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "POST /mcp") await mcp(request, response);
   else if (hostile !== "" && route === "GET /api/admin/jobs") refuse(response, 503, "RUNTIME_INTERNAL", hostile);
   else if (route === "GET /api/admin/jobs") ok(response, { queues });
+  else if (route === "GET /api/mesh") ok(response, { nodes: fleet });
   else if (route === "GET /api/usage") ok(response, usage(new URL(request.url ?? "/", "http://node").searchParams));
   else if (route === "POST /api/admin/memory/backfill-tool-synth") await backfill(request, response);
   else if (/^GET \/api\/admin\/memory\/(sessions|rows|wiki)/.test(route))

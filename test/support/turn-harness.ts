@@ -202,6 +202,7 @@ export async function startHarness(options: HarnessOptions) {
     clock,
     logger: quietLogger,
     onGained: () => dispatcher.kick(),
+    onReturn: async () => undefined,
   });
   const tools = new ToolRegistry(options.tools);
   const run = createTurnRunner({

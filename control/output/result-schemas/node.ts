@@ -30,6 +30,19 @@ const usage = z.looseObject({
   unpriced_calls: count.describe("Calls that cost_usd is without"),
 });
 
+const meshNode = z.looseObject({
+  id: z.string().describe("Fingerprint of its key"),
+  name: z.string(),
+  version: z.string(),
+  schema: count.describe("The latest migration that it knows"),
+  address: z.string().nullable().describe("Where other nodes reach it"),
+  certificate_sha256: z.string().nullable(),
+  agents: z.array(z.string()).describe("Those that it is configured to host"),
+  hosts: z.array(z.string()).describe("Those whose turns it runs now"),
+  status: z.enum(["online", "draining", "stopped", "offline"]),
+  self: z.boolean().describe("It is the node that answered"),
+});
+
 const stopped = z.strictObject({
   was_running: z.boolean(),
   pid: count.nullable(),
@@ -57,6 +70,7 @@ const service = z.strictObject({
 });
 
 export const NODE_SCHEMAS = {
+  "mesh-list": z.strictObject({ nodes: z.array(meshNode) }),
   version: z.strictObject({
     name: z.string(),
     version: z.string(),

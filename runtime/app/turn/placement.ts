@@ -33,6 +33,8 @@ export interface PlacementDeps {
   readonly logger: Logger;
   /** Called when an agent has come to this node. */
   onGained(): void;
+  /** When its lease had run out and is its own again: rejects when it must not go on. */
+  onReturn(): Promise<void>;
 }
 
 export function createPlacement(deps: PlacementDeps): Placement {
@@ -46,8 +48,17 @@ export function createPlacement(deps: PlacementDeps): Placement {
   let round: Promise<void> = Promise.resolve();
   const stopping = new AbortController();
   const identity = `node:${node.id}`;
+  /** Monotonic time at which the lease of the identity ends for us. */
+  let identityEndsAt = Number.POSITIVE_INFINITY;
 
-  const takeIdentity = () => leases.acquire(identity, deps.boot, leaseMs, deps.place);
+  async function takeIdentity(): Promise<number | null> {
+    const asked = clock.monotonic();
+    const epoch = await leases.acquire(identity, deps.boot, leaseMs, deps.place);
+    if (epoch === null) return null;
+    if (asked > identityEndsAt) await deps.onReturn();
+    identityEndsAt = asked + leaseMs;
+    return epoch;
+  }
 
   /** A holder that has died is waited for; one that lives renews its lease meanwhile. */
   async function becomeTheNode(signal: AbortSignal): Promise<void> {

@@ -27,6 +27,7 @@ it.each([
   [["memory", "stats"]],
   [["memory", "search", "port"]],
   [["memory", "queue-status"]],
+  [["mesh", "list"]],
   [["memory", "export", "-"]],
   [["token", "list"]],
   [["token", "revoke", "id-1"]],

@@ -100,7 +100,7 @@ async function named(): Promise<readonly Named[]> {
 }
 
 it.each([
-  ["mesh list", "no command"],
+  ["mesh dance", "no command"],
   ["memory search-all", "no command"],
   ["infra", null],
   ["infra ${}", null],

@@ -98,6 +98,7 @@ const withNode: readonly Case[] = [
   { argv: ["memory", "wiki"], schema: "memory-wiki" },
   { argv: ["memory", "wiki", "bees"], schema: "memory-wiki" },
   { argv: ["memory", "queue-status"], schema: "memory-queue-status" },
+  { argv: ["mesh", "list"], schema: "mesh-list" },
   { argv: ["usage", "--by", "model"], schema: "usage" },
   { argv: ["memory", "backfill-tool-synth", "--dry-run"], schema: "memory-backfill-tool-synth" },
   { argv: ["memory", "retry-failed", ...TASK], schema: "memory-retry-failed" },

@@ -1,6 +1,7 @@
 /** All the ways of going wrong that a check is made to find, one at least for each. */
 
 import { execFileSync } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
 import { chmod, mkdir, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { DatabaseSnapshot, ServerFacts } from "../../../control/doctor/context/database.ts";
@@ -8,7 +9,9 @@ import type { ModelServer } from "../../../control/doctor/context/model-servers.
 import type { MemoryStats, NodeSnapshot } from "../../../control/doctor/context/node.ts";
 import type { ProbeContext } from "../../../control/doctor/context/probe-context.ts";
 import type { Client } from "../../../runtime/client/index.ts";
+import type { NodeEntry } from "../../../runtime/contracts/node-entry.ts";
 import { MINIMAL } from "../../support/deployment.ts";
+import { entryOf } from "../../support/node-entries.ts";
 import { healthWith, type ProbeContextSpec } from "./probe-context.ts";
 
 /** One way of going wrong: which check tells of it, and what its message says. */
@@ -23,6 +26,11 @@ export interface Wrong extends ProbeContextSpec {
   readonly usesGit?: true;
   /** After the files are there. */
   readonly arrange?: (context: ProbeContext) => Promise<void>;
+}
+
+/** What this node has written down of another one. */
+function meshFileOf(said: Partial<NodeEntry>): string {
+  return JSON.stringify({ version: 1, nodes: [entryOf(generateKeyPairSync("ed25519"), said)] });
 }
 
 const POSTGRES = `${MINIMAL}memory:\n  postgres:\n    connection_string: postgresql://u@127.0.0.1:1/db\n`;
@@ -1042,7 +1050,7 @@ export const WRONGS: readonly Wrong[] = [
     status: "warn",
     says: /1 of 1 other nodes cannot be reached: two/,
     yaml: MESH,
-    files: { "home/mesh.json": JSON.stringify({ nodes: [{ name: "two", address: "https://127.0.0.1:1" }] }) },
+    files: { "home/mesh.json": meshFileOf({ name: "two", address: "https://127.0.0.1:1" }) },
   },
   {
     id: "updates.running",

@@ -1,10 +1,16 @@
+import { generateKeyPairSync } from "node:crypto";
 import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { migrate, schemaVersion } from "../../../runtime/app/migrate.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createLeaseTable } from "../../../runtime/app/leases.ts";
+import { createNodeRegistry } from "../../../runtime/app/mesh/registry.ts";
+import { latestMigration, migrate, schemaVersion, withSchemaHeld } from "../../../runtime/app/migrate.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
+import { nodeIdOf } from "../../../runtime/domain/mesh/node-entry.ts";
 import { describeEachDatabase, MIGRATIONS } from "../../support/databases.ts";
+import { entryOf } from "../../support/node-entries.ts";
+import { quietLogger } from "../../support/quiet-logger.ts";
 
 describeEachDatabase("migrations", (open) => {
   let database: Database;
@@ -122,6 +128,85 @@ describeEachDatabase("migrations", (open) => {
     await expect(migrate(database, { directory: MIGRATIONS })).rejects.toMatchObject({
       code: "MEMORY_SCHEMA_MISMATCH",
       message: expect.stringContaining("newer"),
+    });
+  });
+
+  describe("beside nodes that run", () => {
+    const keys = generateKeyPairSync("ed25519");
+    const id = nodeIdOf(keys.publicKey);
+    const leases = () => createLeaseTable(database);
+
+    /** The schema of today, and a node that runs on it. */
+    async function running(schema: number | null = null): Promise<number> {
+      await empty();
+      const { version } = await migrate(database, { directory: MIGRATIONS });
+      await leases().acquire(`node:${id}`, "boot", 60_000);
+      const registry = createNodeRegistry({ database, logger: quietLogger });
+      if (schema !== null) await registry.publish((n) => entryOf(keys, { version: n, schema }));
+      return version;
+    }
+
+    const breaking = (version: number) =>
+      files({
+        [`${number(version + 1)}_expands.sql`]: `-- compatible-from: ${version}\ncreate table expanded ();`,
+        [`${number(version + 2)}_breaks.sql`]: "drop table expanded;",
+      });
+
+    it("makes nothing that one of them could not work with, and names it", async () => {
+      const version = await running();
+      const registry = createNodeRegistry({ database, logger: quietLogger });
+      await registry.publish((n) => entryOf(keys, { version: n, schema: version }));
+      const directory = await breaking(version);
+      await expect(migrate(database, { directory, node: "another" })).rejects.toMatchObject({
+        code: "MEMORY_SCHEMA_MISMATCH",
+        retryable: false,
+        message: expect.stringMatching(`^The node box runs .* schema ${version + 2} .*: it knows ${version}\\.$`),
+        details: { hint: expect.stringContaining("Stop box") },
+      });
+      expect(await schemaVersion(database)).toBe(version);
+      // It is no hindrance to itself, nor when it has ended.
+      await leases().release(`node:${id}`, "boot");
+      expect(await migrate(database, { directory, node: "another" })).toMatchObject({ version: version + 2 });
+    });
+
+    it("makes what all of them can work with, and what a node itself needs that is replaced", async () => {
+      const version = await running((await latestMigration(MIGRATIONS)) + 1);
+      const directory = await files({
+        [`${number(version + 1)}_expands.sql`]: `-- compatible-from: ${version}\ncreate table expanded ();`,
+        [`${number(version + 2)}_more.sql`]: `-- compatible-from: ${version + 1}\ncreate table more ();`,
+      });
+      expect(await migrate(database, { directory, node: "another" })).toMatchObject({ version: version + 2 });
+      await running(1);
+      expect(await migrate(database, { directory: await breaking(version), node: id })).toMatchObject({
+        version: version + 2,
+      });
+    });
+
+    it("takes a node that says nothing of itself for one that knows what it runs on, and no more", async () => {
+      const version = await running(null);
+      const floor = 16;
+      const expands = await files({
+        [`${number(version + 1)}_a.sql`]: `-- compatible-from: ${floor}\ncreate table a ();`,
+      });
+      expect(await migrate(database, { directory: expands, node: "another" })).toMatchObject({ version: version + 1 });
+      await running(null);
+      const breaks = await files({
+        [`${number(version + 1)}_a.sql`]: `-- compatible-from: ${version}\ncreate table a ();`,
+      });
+      await expect(migrate(database, { directory: breaks, node: "another" })).rejects.toMatchObject({
+        message: expect.stringMatching(/it is older\.$/),
+      });
+    });
+
+    it("lets a node in only on a schema that it can work with", async () => {
+      const version = await running(null);
+      const seen = await withSchemaHeld(database, { directory: MIGRATIONS }, async () => "in");
+      expect(seen).toBe("in");
+      await leases().release(`node:${id}`, "boot");
+      await migrate(database, { directory: await breaking(version), node: "another" });
+      await expect(withSchemaHeld(database, { directory: MIGRATIONS }, async () => "in")).rejects.toMatchObject({
+        code: "MEMORY_SCHEMA_MISMATCH",
+      });
     });
   });
 

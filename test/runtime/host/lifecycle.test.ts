@@ -9,15 +9,17 @@ describe("a node that is drained for a while", () => {
   function running() {
     const resumed: string[] = [];
     const dispatcher = { activeTurns: 0, drain: async () => undefined, resume: () => resumed.push("resumed") };
+    const changes: boolean[] = [];
     const lifecycle = createLifecycle({
       dispatcher: () => dispatcher as never,
       drainDeadlineMs: 1_000,
       stopping: new AbortController().signal,
       logger: quietLogger,
+      onChange: () => changes.push(lifecycle.draining),
     });
     const service = lifecycle.service({});
     void service.start?.(new AbortController().signal);
-    return { lifecycle, service, resumed };
+    return { lifecycle, service, resumed, changes };
   }
 
   it("accepts messages again by itself when the time is over", async () => {

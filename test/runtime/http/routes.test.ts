@@ -324,11 +324,22 @@ describe("the mesh", () => {
     expect(answer.json()).toEqual({ ok: true, result: { node_id: "node-1", name: "first", version: "0.1.0" } });
   });
 
-  test("lists this node", async () => {
+  test("lists the nodes that share the store, and says which one answers", async () => {
     const { server } = startServer();
     const answer = await server.inject({ url: "/api/mesh", headers: OWNER });
     expect(answer.json().result.nodes).toEqual([
-      { id: "node-1", name: "first", version: "0.1.0", agents: ["main", "other"], status: "online", self: true },
+      {
+        id: "node-1",
+        name: "first",
+        version: "0.1.0",
+        schema: 22,
+        address: null,
+        certificate_sha256: null,
+        agents: ["main", "other"],
+        hosts: ["main"],
+        status: "online",
+        self: true,
+      },
     ]);
   });
 });

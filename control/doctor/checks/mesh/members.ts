@@ -1,6 +1,7 @@
 /** `mesh.json`, the registry of the fleet's nodes, as far as doctor needs it. */
 
 import { join } from "node:path";
+import { parseMeshFile } from "../../../../runtime/files/mesh-file.ts";
 import type { ProbeContext } from "../../context/probe-context.ts";
 import { readRegularFile } from "../../context/regular-file.ts";
 import { Unavailable } from "../check.ts";
@@ -26,24 +27,5 @@ export async function requireMesh(context: ProbeContext): Promise<void> {
 /** Null when there is no registry yet. Rejects for one that cannot be read, or is none. */
 export async function readMembers(context: ProbeContext): Promise<readonly Member[] | null> {
   const text = await readRegularFile(registryPath(context));
-  if (text === null) return null;
-  const registry: unknown = JSON.parse(text);
-  const nodes = typeof registry === "object" && registry !== null && "nodes" in registry ? registry.nodes : registry;
-  const entries = Array.isArray(nodes)
-    ? nodes
-    : typeof nodes === "object" && nodes !== null
-      ? Object.values(nodes)
-      : null;
-  if (entries === null) throw new Error("it names no nodes");
-  return entries.flatMap((entry: unknown): Member[] => {
-    if (typeof entry !== "object" || entry === null) return [];
-    const name = textAt(entry, "name") ?? textAt(entry, "id");
-    const address = textAt(entry, "address") ?? textAt(entry, "url") ?? textAt(entry, "advertise");
-    return name === null ? [] : [{ name, address }];
-  });
-}
-
-function textAt(entry: object, key: string): string | null {
-  const value: unknown = Reflect.get(entry, key);
-  return typeof value === "string" && value !== "" ? value : null;
+  return text === null ? null : parseMeshFile(text);
 }

@@ -1,0 +1,97 @@
+/** This node in the registry: it writes what it is, whenever that changes, and keeps a copy of the registry in its home directory. */
+
+import { isDeepStrictEqual } from "node:util";
+import type { NodeRegistry } from "../app/mesh/registry.ts";
+import { latestMigration, withSchemaHeld } from "../app/migrate.ts";
+import type { Database } from "../contracts/database.ts";
+import type { NodeEntry, NodeStatus } from "../contracts/node-entry.ts";
+import type { Clock, Logger } from "../contracts/ports.ts";
+import { makeEntry } from "../domain/mesh/node-entry.ts";
+import { writeMeshFile } from "../files/mesh-file.ts";
+import { createTicker } from "../workers/ticker.ts";
+import type { NodeIdentity } from "./identity.ts";
+import type { Service } from "./services.ts";
+
+export interface MembershipDeps {
+  readonly identity: NodeIdentity;
+  readonly registry: NodeRegistry;
+  readonly database: Database;
+  /** Directory of the SQL files. */
+  readonly migrations: string;
+  /** What of the node does not change while it runs. */
+  readonly said: Pick<NodeEntry, "release" | "address" | "agents">;
+  /** Of the certificate that it shows; null without TLS. */
+  certificate(): string | null;
+  isDraining(): boolean;
+  /** `mesh.json`. */
+  readonly file: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface Membership {
+  readonly service: Service;
+  /** Whether it is drained has changed. */
+  notify(): void;
+  /** After its lease had run out. MEMORY_SCHEMA_MISMATCH where the schema was brought meanwhile to one that it cannot work with. */
+  assertSchema(): Promise<void>;
+}
+
+const INTERVAL_MS = 15_000;
+
+export function createMembership(deps: MembershipDeps): Membership {
+  const { identity, registry, database, migrations, logger } = deps;
+  let schema = 0;
+  let published: NodeStatus | null = null;
+  let written: readonly NodeEntry[] = [];
+
+  const entryOf = (status: NodeStatus) => (version: number) =>
+    makeEntry(
+      {
+        ...deps.said,
+        name: identity.name,
+        version,
+        schema,
+        certificate_sha256: deps.certificate(),
+        status,
+        made_at: deps.clock.now().toISOString(),
+      },
+      identity,
+    );
+
+  async function publish(status: NodeStatus): Promise<void> {
+    await registry.publish(entryOf(status));
+    published = status;
+  }
+
+  async function refresh(): Promise<void> {
+    const status = deps.isDraining() ? "draining" : "online";
+    if (status !== published) await publish(status);
+    const entries = (await registry.members()).map(({ entry }) => entry);
+    if (isDeepStrictEqual(entries, written)) return;
+    await writeMeshFile(deps.file, entries);
+    written = entries;
+  }
+
+  const ticker = createTicker({ name: "membership", run: refresh, intervalMs: INTERVAL_MS, logger });
+  return {
+    service: {
+      name: "membership",
+      async start() {
+        schema = await latestMigration(migrations);
+        // Its lease is there already: who changes the schema sees this node, or is seen by it here.
+        await withSchemaHeld(database, { directory: migrations }, (tx) => registry.publish(entryOf("online"), tx));
+        published = "online";
+        ticker.start();
+      },
+      async stop() {
+        await ticker.stop();
+        await publish("stopped").catch((err: unknown) => {
+          logger.warn({ err }, "the registry could not be told that this node stops");
+        });
+      },
+    },
+    notify: () => ticker.notify(),
+    assertSchema: () => withSchemaHeld(database, { directory: migrations }, async () => undefined),
+  };
+}

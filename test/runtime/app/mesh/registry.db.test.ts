@@ -1,0 +1,79 @@
+import { generateKeyPairSync } from "node:crypto";
+import { beforeEach, expect, it } from "vitest";
+import { createLeaseTable } from "../../../../runtime/app/leases.ts";
+import { createNodeRegistry, type NodeRegistry } from "../../../../runtime/app/mesh/registry.ts";
+import type { Database } from "../../../../runtime/contracts/database.ts";
+import { nodeIdOf } from "../../../../runtime/domain/mesh/node-entry.ts";
+import { describeEachDatabase } from "../../../support/databases.ts";
+import { entryOf } from "../../../support/node-entries.ts";
+import { quietLogger } from "../../../support/quiet-logger.ts";
+
+describeEachDatabase("the registry of nodes", (open) => {
+  let database: Database;
+  let registry: NodeRegistry;
+  const warned: object[] = [];
+  const one = generateKeyPairSync("ed25519");
+  const two = generateKeyPairSync("ed25519");
+  const lease = (keys: typeof one) => `node:${nodeIdOf(keys.publicKey)}`;
+
+  beforeEach(async () => {
+    database = await open();
+    await database.query("delete from nodes");
+    await database.query("delete from leases");
+    warned.length = 0;
+    registry = createNodeRegistry({ database, logger: { ...quietLogger, warn: (fields) => void warned.push(fields) } });
+  });
+
+  const states = async () =>
+    Object.fromEntries((await registry.members()).map(({ entry, state, hosts }) => [entry.name, [state, ...hosts]]));
+
+  it("has each node once, as it said last, by name", async () => {
+    await registry.publish((version) => entryOf(two, { version, name: "b" }));
+    await registry.publish((version) => entryOf(one, { version, name: "a" }));
+    const renamed = await registry.publish((version) => entryOf(two, { version, name: "c", status: "draining" }));
+    expect(renamed.version).toBe(2);
+    expect((await registry.members()).map(({ entry }) => [entry.name, entry.version])).toEqual([
+      ["a", 1],
+      ["c", 2],
+    ]);
+  });
+
+  it("says by the leases who lives, and what it hosts", async () => {
+    const leases = createLeaseTable(database);
+    await registry.publish((version) => entryOf(one, { version, name: "a" }));
+    await registry.publish((version) => entryOf(two, { version, name: "b" }));
+    expect(await states()).toEqual({ a: ["offline"], b: ["offline"] });
+    await leases.acquire(lease(one), "boot", 60_000);
+    await leases.acquire("agent:main", nodeIdOf(one.publicKey), 60_000);
+    await leases.acquire("agent:other", nodeIdOf(one.publicKey), 60_000);
+    expect(await states()).toEqual({ a: ["online", "main", "other"], b: ["offline"] });
+    await registry.publish((version) => entryOf(one, { version, name: "a", status: "stopped" }));
+    await leases.release(lease(one), "boot");
+    await leases.release("agent:main", nodeIdOf(one.publicKey));
+    await database.query("update leases set expires_at = now() - interval '1 second' where name = 'agent:other'");
+    expect(await states()).toEqual({ a: ["stopped"], b: ["offline"] });
+  });
+
+  it("leaves out what its node has not signed, and logs it", async () => {
+    await registry.publish((version) => entryOf(one, { version, name: "a" }));
+    await registry.publish((version) => entryOf(two, { version, name: "b" }));
+    await database.query(`update nodes set entry = entry || '{"address": "https://evil.example"}' where id = $1`, [
+      nodeIdOf(one.publicKey),
+    ]);
+    expect(await states()).toEqual({ b: ["offline"] });
+    expect(warned).toEqual([{ node: nodeIdOf(one.publicKey) }]);
+  });
+
+  it("forgets a node of which nothing was heard for a month, and no other", async () => {
+    const leases = createLeaseTable(database);
+    await registry.publish((version) => entryOf(one, { version, name: "old" }));
+    await registry.publish((version) => entryOf(two, { version, name: "lives" }));
+    await leases.acquire(lease(two), "boot", 60_000);
+    await leases.acquire(lease(one), "boot", 60_000);
+    await registry.prune();
+    expect(Object.keys(await states())).toEqual(["lives", "old"]);
+    await database.query("update leases set expires_at = now() - interval '31 days' where name = $1", [lease(one)]);
+    await registry.prune();
+    expect(Object.keys(await states())).toEqual(["lives"]);
+  });
+});

@@ -1,0 +1,27 @@
+/** Signed entries of nodes, as the registry has them. */
+
+import type { KeyObject } from "node:crypto";
+import type { NodeEntry } from "../../runtime/contracts/node-entry.ts";
+import { makeEntry } from "../../runtime/domain/mesh/node-entry.ts";
+
+export function entryOf(
+  keys: { readonly privateKey: KeyObject; readonly publicKey: KeyObject },
+  said: Partial<NodeEntry> = {},
+): NodeEntry {
+  const { id: _id, public_key: _key, signature: _signature, ...rest } = said;
+  return makeEntry(
+    {
+      name: "box",
+      version: 1,
+      release: "0.1.0",
+      schema: 22,
+      address: null,
+      certificate_sha256: null,
+      agents: ["main"],
+      status: "online",
+      made_at: "2026-01-01T00:00:00.000Z",
+      ...rest,
+    },
+    keys,
+  );
+}
