@@ -162,6 +162,7 @@ async function compose(
   const drainDeadlineMs = config.runtime.drain_deadline;
   const lifecycle = createLifecycle({
     dispatcher: () => turnWork.dispatcher,
+    hasPeers: () => turnWork.placement.hasPeers(),
     drainDeadlineMs,
     stopping,
     logger,
@@ -182,7 +183,19 @@ async function compose(
   });
   // Nobody else can have an embedded store open.
   const place = database.backend === "embedded" ? "store" : home.place;
-  const backups = composeBackups({ config, database, writer, attachments, paths, node, place, clock, version, logger });
+  const backups = composeBackups({
+    config,
+    database,
+    writer,
+    attachments,
+    paths,
+    node,
+    place,
+    clock,
+    version,
+    isDraining: lifecycle.refusesMessages,
+    logger,
+  });
   const metrics = createMetrics({
     openTurns: () => turnWork.store.open(),
     jobs: memoryParts.queues,
@@ -311,6 +324,8 @@ async function compose(
       ...(maintenance
         ? []
         : [
+            // Requests are answered until then, also from the memory; what is behind it hands over before.
+            lifecycle.notice,
             { name: "housekeeping", start: housekeeping.start, stop: housekeeping.stop },
             turnWork.services.placement,
             membership.service,

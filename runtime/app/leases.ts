@@ -10,6 +10,8 @@ export interface LeaseTable {
   acquire(name: string, holder: string, ttlMs: number, place?: string): Promise<number | null>;
   /** Ends the lease at once, so that the next holder need not wait for it to run out. */
   release(name: string, holder: string): Promise<void>;
+  /** Names of the leases that begin so and have not run out, whoever holds them. */
+  held(prefix: string): Promise<readonly string[]>;
   /** What holders have written beside the lease; undefined where there never was one. It outlives them. */
   read(name: string): Promise<Readonly<Record<string, unknown>> | undefined>;
   /** Writes beside the lease, over what has the same keys; false when another holds it by now. */
@@ -37,6 +39,13 @@ export function createLeaseTable(database: Database): LeaseTable {
         "/* lease:release */ update leases set expires_at = '-infinity' where name = $1 and holder = $2",
         [name, holder],
       );
+    },
+    async held(prefix) {
+      const { rows } = await database.query<{ name: string }>(
+        "/* lease:held */ select name from leases where starts_with(name, $1) and expires_at > now()",
+        [prefix],
+      );
+      return rows.map(({ name }) => name);
     },
     async read(name) {
       const { rows } = await database.query<{ data: Readonly<Record<string, unknown>> }>(

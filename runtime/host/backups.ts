@@ -27,6 +27,8 @@ export interface BackupHostDeps {
   readonly clock: Clock;
   /** Of the service. */
   readonly version: string;
+  /** Other nodes take the scheduled ones meanwhile. */
+  isDraining(): boolean;
   readonly logger: Logger;
 }
 
@@ -57,6 +59,7 @@ export function composeBackups(deps: BackupHostDeps): BackupParts {
     directory,
     everyMs: settings.every,
     keep: settings.keep,
+    isDraining: deps.isDraining,
     clock,
     logger,
   });

@@ -12,10 +12,20 @@ export interface NodeLifecycle extends Lifecycle {
   refusesMessages(): boolean;
   /** The last service of a node: it is running when all others run. `ready` goes into the log with it. */
   service(ready: object): Service;
+  /** What is before it in the list of services works on until others have seen that this node takes nothing new. */
+  readonly notice: Service;
 }
+
+/**
+ * Milliseconds from the beginning of a drain until something closes: proxies and clusters ask only every few seconds whether a node
+ * is ready. Within the drain deadline, so that whoever ends nodes need not know of it.
+ */
+const NOTICE_MS = 5_000;
 
 export interface LifecycleDeps {
   readonly dispatcher: () => Dispatcher;
+  /** Whether another node shares the store; may reject. */
+  readonly hasPeers: () => Promise<boolean>;
   readonly drainDeadlineMs: number;
   /** Aborts when the node has to stop; this is final. */
   readonly stopping: AbortSignal;
@@ -24,17 +34,15 @@ export interface LifecycleDeps {
   onChange(): void;
 }
 
-export function createLifecycle({
-  dispatcher,
-  drainDeadlineMs,
-  stopping,
-  logger,
-  onChange,
-}: LifecycleDeps): NodeLifecycle {
+export function createLifecycle(deps: LifecycleDeps): NodeLifecycle {
+  const { dispatcher, hasPeers, drainDeadlineMs, stopping, logger, onChange } = deps;
   let state: NodeState = "starting";
+  /** By the monotonic clock; of use while it drains. */
+  let drainsSince = 0;
   let resumption: NodeJS.Timeout | undefined;
 
   function enterDrain(deadlineMs: number): void {
+    if (state !== "draining") drainsSince = performance.now();
     state = "draining";
     clearTimeout(resumption);
     logger.info({ active: dispatcher().activeTurns, deadline_ms: deadlineMs }, "draining");
@@ -48,6 +56,20 @@ export function createLifecycle({
     logger.info({}, "resumed");
     onChange();
     dispatcher().resume();
+  }
+
+  /** A node that is alone ends at once: nothing could be sent elsewhere. So does one that has lost its store, and was not ready. */
+  async function untilNoticed(): Promise<void> {
+    const remainingMs = drainsSince + Math.min(NOTICE_MS, drainDeadlineMs) - performance.now();
+    if (state !== "draining" || remainingMs <= 0) return;
+    const noticed = Promise.withResolvers<void>();
+    const timer = setTimeout(noticed.resolve, remainingMs);
+    hasPeers().then(
+      (has) => has || noticed.resolve(),
+      () => noticed.resolve(),
+    );
+    await noticed.promise;
+    clearTimeout(timer);
   }
 
   return {
@@ -75,5 +97,6 @@ export function createLifecycle({
         state = "stopped";
       },
     }),
+    notice: { name: "notice", drain: untilNoticed },
   };
 }

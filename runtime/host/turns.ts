@@ -72,6 +72,9 @@ export function composeTurns(parts: TurnParts) {
   const hub = new StreamHub(clock.monotonic);
   const inbox = createInbox({ database, limits, newId });
   const outbox = createOutbox({ database, channels, attachments: parts.attachments, logger });
+  const notify = async (payload: string): Promise<void> => {
+    await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, payload]);
+  };
   const placement = createPlacement({
     agents,
     leases: createLeaseTable(database),
@@ -83,6 +86,7 @@ export function composeTurns(parts: TurnParts) {
     logger,
     onGained: () => dispatcher.kick(),
     onReturn: parts.onReturn,
+    announceRelease: () => notify("released"),
   });
   const run = createTurnRunner({
     ...parts,
@@ -120,12 +124,8 @@ export function composeTurns(parts: TurnParts) {
     limits,
     newId,
     timezone: limits.timezone,
-    announceAnswer: async () => {
-      await database.query("select pg_notify($1, 'queued')", [TURN_CHANNEL]);
-    },
-    announceAbort: async (turnId) => {
-      await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, `abort:${turnId}`]);
-    },
+    announceAnswer: () => notify("queued"),
+    announceAbort: (turnId) => notify(`abort:${turnId}`),
     isDraining,
   });
   return {
@@ -133,6 +133,7 @@ export function composeTurns(parts: TurnParts) {
     turns,
     commands,
     dispatcher,
+    placement,
     services: {
       placement: { name: "placement", start: (signal) => placement.start(signal), stop: () => placement.stop() },
       dispatcher: {

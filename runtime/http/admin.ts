@@ -65,7 +65,7 @@ function registerLifecycle(server: Server, { app }: RouteDeps): void {
       config: { access: "admin", audit: "node.drain" },
       schema: {
         tags: ["admin"],
-        summary: "Stop accepting messages and let active turns end",
+        summary: "Stop accepting messages, let active turns end, and hand agents over to other nodes",
         body: drainSchema.nullish(),
         response: { 200: drainingSchema },
       },

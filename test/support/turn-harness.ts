@@ -192,6 +192,9 @@ export async function startHarness(options: HarnessOptions) {
   });
   let dead = false;
   const leases = createLeaseTable(database);
+  const notify = async (payload: string): Promise<void> => {
+    await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, payload]);
+  };
   const placement = createPlacement({
     agents,
     leases: { ...leases, acquire: async (...args) => (dead ? null : leases.acquire(...args)) },
@@ -203,6 +206,7 @@ export async function startHarness(options: HarnessOptions) {
     logger: quietLogger,
     onGained: () => dispatcher.kick(),
     onReturn: async () => undefined,
+    announceRelease: () => notify("released"),
   });
   const tools = new ToolRegistry(options.tools);
   const run = createTurnRunner({
@@ -256,12 +260,8 @@ export async function startHarness(options: HarnessOptions) {
     limits,
     newId,
     timezone: options.timezone ?? limits.timezone,
-    announceAnswer: async () => {
-      await database.query("select pg_notify($1, 'queued')", [TURN_CHANNEL]);
-    },
-    announceAbort: async (turnId) => {
-      await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, `abort:${turnId}`]);
-    },
+    announceAnswer: () => notify("queued"),
+    announceAbort: (turnId) => notify(`abort:${turnId}`),
     isDraining,
   });
   channel.onMessage((message) => turns.accept(message));

@@ -23,6 +23,8 @@ export interface BackupScheduleDeps {
   readonly everyMs: number;
   /** At least 1. */
   readonly keep: number;
+  /** While it is true, other nodes take them. */
+  isDraining(): boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   /** From the start to the first attempt: a node that has just started resumes turns first. Default a minute. */
@@ -53,7 +55,8 @@ export class BackupSchedule {
 
   /** Takes one if it is due and this node's to take. A failed attempt is recorded; rejects only without the database. */
   async run(signal: AbortSignal): Promise<void> {
-    const { leases, node, place, everyMs, clock } = this.#deps;
+    const { leases, node, place, everyMs, isDraining, clock } = this.#deps;
+    if (isDraining()) return this.release();
     if (clock.monotonic() < this.#firstAt || this.#now() < this.#yieldUntil) return;
     if ((await leases.acquire(BACKUP_LEASE, node.id, LEASE_MS, place)) === null) return;
     const record = await this.#withTaken(recordOf(await leases.read(BACKUP_LEASE)));

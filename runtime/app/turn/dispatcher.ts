@@ -56,6 +56,7 @@ export class Dispatcher {
 
   async start(): Promise<void> {
     this.#unlisten = await this.#deps.database.listen(TURN_CHANNEL, (payload) => {
+      if (payload === "released") this.#deps.placement.renewNow();
       if (payload.startsWith("abort:")) void this.abortTurn(payload.slice("abort:".length));
       // Also then: a turn that waits is woken to be aborted.
       this.kick();
@@ -125,13 +126,18 @@ export class Dispatcher {
     return [...this.#active.values()].find((candidate) => candidate.turn.sessionKey === sessionKey)?.turn ?? null;
   }
 
-  /** Claims no more; active turns run to the deadline and are then checkpointed. Asked twice, the nearer deadline counts. */
+  /**
+   * Claims no more; active turns run to the deadline and are then checkpointed. Agents whose turns have ended go to other nodes.
+   * Asked twice, the nearer deadline counts.
+   */
   async drain(deadlineMs: number): Promise<void> {
     this.#accepting = false;
     if (this.#calledOff.signal.aborted) this.#calledOff = new AbortController();
     const calledOff = this.#calledOff.signal;
     await this.#pumping;
-    const ended = Promise.allSettled([...this.#active.values()].map((active) => active.done));
+    if (calledOff.aborted) return;
+    const ended = this.#ended(() => true);
+    const handedOver = this.#deps.placement.handOver((agent) => this.#ended(({ turn }) => turn.agent === agent));
     const over = new AbortController();
     const signal = AbortSignal.any([calledOff, over.signal]);
     await Promise.race([ended, sleep(deadlineMs, undefined, { signal }).catch(() => undefined)]);
@@ -143,13 +149,20 @@ export class Dispatcher {
       );
     }
     await ended;
+    await handedOver;
   }
 
-  /** Claims again; a drain that still waits for its deadline aborts nothing any more. */
+  /** Resolves when these turns have ended; others that begin meanwhile do not count. */
+  async #ended(isMeant: (active: ActiveTurn) => boolean): Promise<void> {
+    await Promise.allSettled([...this.#active.values()].filter(isMeant).map(({ done }) => done));
+  }
+
+  /** Takes its agents back where they are free, and claims again; a drain that still waits aborts nothing any more. */
   resume(): void {
     if (!this.#started) return;
     this.#calledOff.abort();
     this.#accepting = true;
+    this.#deps.placement.takeBack();
     this.kick();
   }
 

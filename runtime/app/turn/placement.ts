@@ -16,13 +16,24 @@ export interface Placement {
    */
   start(signal?: AbortSignal): Promise<void>;
   hosted(): readonly string[];
+  /** Renews now instead of at the next round, and takes what has become free. */
+  renewNow(): void;
+  /**
+   * Leaves the agents to other nodes until they are taken back, each as soon as `ended` resolves for it; the node keeps its
+   * identity. Resolves when their leases are free, or cannot be given back and run out.
+   */
+  handOver(ended: (agent: string) => Promise<unknown>): Promise<void>;
+  /** Takes again what is free; a hand-over that is under way ends where it is. */
+  takeBack(): void;
+  /** Whether another node shares the store at present. */
+  hasPeers(): Promise<boolean>;
   /** Gives every lease back. */
   stop(): Promise<void>;
 }
 
 export interface PlacementDeps {
   readonly agents: ReadonlyMap<string, Agent>;
-  readonly leases: Pick<LeaseTable, "acquire" | "release">;
+  readonly leases: Pick<LeaseTable, "acquire" | "release" | "held">;
   readonly node: { readonly id: string; readonly name: string };
   /** One start of the process. */
   readonly boot: string;
@@ -35,7 +46,12 @@ export interface PlacementDeps {
   onGained(): void;
   /** When its lease had run out and is its own again: rejects when it must not go on. */
   onReturn(): Promise<void>;
+  /** Tells the other nodes that leases of agents are free. */
+  announceRelease(): Promise<void>;
 }
+
+/** Of the leases of nodes' identities. */
+const IDENTITY = "node:";
 
 export function createPlacement(deps: PlacementDeps): Placement {
   const { agents, leases, node, leaseMs, clock, logger } = deps;
@@ -44,10 +60,16 @@ export function createPlacement(deps: PlacementDeps): Placement {
     .map((agent) => agent.name);
   /** Agent to the monotonic time at which its lease ends for us. */
   const held = new Map<string, number>();
+  /** Left to other nodes: neither hosted nor taken here. */
+  const givenBack = new Set<string>();
+  /** Ends the hand-over that is under way. */
+  let calledOff = new AbortController();
   let timer: NodeJS.Timeout | null = null;
+  /** One after the other: a renewal that is under way does not take what is given back behind it. */
   let round: Promise<void> = Promise.resolve();
+  let isDue = false;
   const stopping = new AbortController();
-  const identity = `node:${node.id}`;
+  const identity = `${IDENTITY}${node.id}`;
   /** Monotonic time at which the lease of the identity ends for us. */
   let identityEndsAt = Number.POSITIVE_INFINITY;
 
@@ -80,6 +102,7 @@ export function createPlacement(deps: PlacementDeps): Placement {
     if (mine == null) return;
     let gained = false;
     for (const agent of candidates) {
+      if (givenBack.has(agent)) continue;
       // Counted from before the request: the database's lease ends no earlier.
       const endsAt = clock.monotonic() + leaseMs;
       const epoch = await leases.acquire(`agent:${agent}`, node.id, leaseMs).catch((error: unknown) => {
@@ -96,6 +119,47 @@ export function createPlacement(deps: PlacementDeps): Placement {
     if (gained) deps.onGained();
   }
 
+  function renewNow(): void {
+    if (isDue || stopping.signal.aborted) return;
+    isDue = true;
+    round = round.then(() => {
+      isDue = false;
+      return refresh();
+    });
+  }
+
+  async function giveBack(agents: readonly string[]): Promise<void> {
+    for (const agent of agents) givenBack.add(agent);
+    round = round.then(releaseGivenBack);
+    await round;
+  }
+
+  async function releaseGivenBack(): Promise<void> {
+    const free = [...held.keys()].filter((agent) => givenBack.has(agent));
+    if (free.length === 0) return;
+    for (const agent of free) held.delete(agent);
+    await Promise.allSettled(free.map((agent) => leases.release(`agent:${agent}`, node.id)));
+    // Unheard, they are found at the next round of the others.
+    await deps.announceRelease().catch(() => undefined);
+  }
+
+  async function handOver(ended: (agent: string) => Promise<unknown>): Promise<void> {
+    const { signal } = calledOff;
+    await Promise.all(
+      candidates.map(async (agent) => {
+        await ended(agent);
+        if (!signal.aborted) await giveBack([agent]);
+      }),
+    );
+  }
+
+  function takeBack(): void {
+    calledOff.abort();
+    calledOff = new AbortController();
+    givenBack.clear();
+    renewNow();
+  }
+
   function isHeld(agent: string): boolean {
     return (held.get(agent) ?? Number.NEGATIVE_INFINITY) > clock.monotonic();
   }
@@ -103,19 +167,23 @@ export function createPlacement(deps: PlacementDeps): Placement {
   return {
     async start(signal) {
       await becomeTheNode(signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal);
-      await refresh();
-      timer = setInterval(() => {
-        round = round.then(refresh);
-      }, leaseMs / 4);
+      // A drain that was asked for before ends with the start.
+      takeBack();
+      await round;
+      timer = setInterval(renewNow, leaseMs / 4);
       timer.unref();
     },
-    hosted: () => candidates.filter(isHeld),
+    hosted: () => candidates.filter((agent) => isHeld(agent) && !givenBack.has(agent)),
+    renewNow,
+    handOver,
+    takeBack,
+    async hasPeers() {
+      return (await leases.held(IDENTITY)).some((name) => name !== identity);
+    },
     async stop() {
       stopping.abort();
       if (timer) clearInterval(timer);
-      await round;
-      await Promise.allSettled([...held.keys()].map((agent) => leases.release(`agent:${agent}`, node.id)));
-      held.clear();
+      await giveBack(candidates);
       await leases.release(identity, deps.boot).catch(() => undefined);
     },
   };

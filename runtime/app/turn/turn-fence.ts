@@ -4,7 +4,7 @@ import type { Queryable } from "../../contracts/database.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { Fence } from "./turn-rows.ts";
 
-/** Between nodes: `queued` wakes the host of an agent, `abort:<turn>` its runner. */
+/** Between nodes: `queued` wakes the host of an agent, `abort:<turn>` its runner, `released` those who may host one now. */
 export const TURN_CHANNEL = "cairn_turns";
 
 export function leaseLost(fence: Fence): RuntimeError {

@@ -47,6 +47,7 @@ async function nodeOf(database: Database, name = "one", given: GivenNode = {}) {
   const backupsWith = (verify: typeof archives.verify) =>
     createBackups({ settings, directory, database, leases, archives: { verify }, clock });
   let backup = archives.backup;
+  let draining = false;
   const schedule = () =>
     new BackupSchedule({
       database,
@@ -57,6 +58,7 @@ async function nodeOf(database: Database, name = "one", given: GivenNode = {}) {
       directory,
       everyMs: settings.every,
       keep: settings.keep,
+      isDraining: () => draining,
       clock,
       logger: quietLogger,
       firstAfterMs: 0,
@@ -72,6 +74,9 @@ async function nodeOf(database: Database, name = "one", given: GivenNode = {}) {
     backupsWith,
     run: (signal = new AbortController().signal) => running.run(signal),
     release: () => running.release(),
+    setDraining(value: boolean) {
+      draining = value;
+    },
     restart() {
       running = schedule();
     },
@@ -134,6 +139,21 @@ describeEachDatabase("a scheduled backup", (open) => {
     expect(await other.names()).toEqual(["cairn-20300201T030304Z.backup"]);
     await holder.run();
     expect(await holder.names()).toHaveLength(1);
+  });
+
+  it("is the other node's to take while the one that took the last one is drained", async () => {
+    const database = await open({ fresh: true });
+    await filled(database);
+    const [one, two] = [await nodeOf(database, "one"), await nodeOf(database, "two")];
+    await one.run();
+    one.setDraining(true);
+    for (const node of [one, two]) node.time.now += 25 * HOUR;
+    await one.run();
+    await two.run();
+    expect([await one.names(), await two.names()]).toEqual([
+      ["cairn-20300131T020304Z.backup"],
+      ["cairn-20300201T030304Z.backup"],
+    ]);
   });
 });
 
