@@ -33,38 +33,62 @@ export async function readJournalFile<Content>(
   }
 }
 
+/** Where a journal is kept. */
+export interface JournalStore<Content> {
+  /** Durable when it resolves. */
+  write(content: Content): Promise<void>;
+  /** The change is over, either way: nothing is left to resume. */
+  close(content: Content): Promise<void>;
+}
+
+/** A file for as long as the change is under way. */
+export function journalFile<Content>(path: string): JournalStore<Content> {
+  return {
+    write: (content) => writeDurably(path, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 }),
+    close: () => rm(path, { force: true }),
+  };
+}
+
 /** Writes each step down around its work. */
 export class Journal<Name extends string, Content extends JournalContent<Name>> {
-  readonly #path: string;
+  readonly #store: JournalStore<Content>;
   readonly #now: () => Date;
   #entry: Content;
+  /** The newest write: nodes that are changed at the same time record one after the other. */
+  #written: Promise<void> = Promise.resolve();
+  #broken = false;
 
-  private constructor(path: string, now: () => Date, entry: Content) {
-    this.#path = path;
+  private constructor(store: JournalStore<Content>, now: () => Date, entry: Content) {
+    this.#store = store;
     this.#now = now;
     this.#entry = entry;
   }
 
   static async begin<Name extends string, Content extends JournalContent<Name>>(
-    path: string,
+    store: JournalStore<Content>,
     now: () => Date,
     entry: Content,
   ): Promise<Journal<Name, Content>> {
-    const made = new Journal<Name, Content>(path, now, entry);
+    const made = new Journal<Name, Content>(store, now, entry);
     await made.#write();
     return made;
   }
 
   static resume<Name extends string, Content extends JournalContent<Name>>(
-    path: string,
+    store: JournalStore<Content>,
     now: () => Date,
     entry: Content,
   ): Journal<Name, Content> {
-    return new Journal<Name, Content>(path, now, entry);
+    return new Journal<Name, Content>(store, now, entry);
   }
 
   get entry(): Content {
     return this.#entry;
+  }
+
+  /** Whether something could not be written: then it says less than was done. */
+  get broken(): boolean {
+    return this.#broken;
   }
 
   /** An error that `isFailure` does not accept cuts the step off: the next run begins it again. */
@@ -80,9 +104,10 @@ export class Journal<Name extends string, Content extends JournalContent<Name>> 
     }
   }
 
-  /** The change is over, either way. */
-  async close(): Promise<void> {
-    await rm(this.#path, { force: true });
+  /** The change is over, either way. `last`: what its end adds. */
+  async close(last: Partial<Content> = {}): Promise<void> {
+    this.#entry = { ...this.#entry, ...last };
+    await this.#store.close(this.#entry);
   }
 
   async #add(name: Name, state: StepState): Promise<void> {
@@ -92,6 +117,14 @@ export class Journal<Name extends string, Content extends JournalContent<Name>> 
   }
 
   #write(): Promise<void> {
-    return writeDurably(this.#path, `${JSON.stringify(this.#entry, null, 2)}\n`, { mode: 0o600 });
+    const content = this.#entry;
+    this.#written = this.#written
+      .catch(() => undefined)
+      .then(() => this.#store.write(content))
+      .catch((error: unknown) => {
+        this.#broken = true;
+        throw error;
+      });
+    return this.#written;
   }
 }

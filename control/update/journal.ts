@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { z } from "zod";
-import { Journal, readJournalFile } from "../rollout/journal.ts";
+import { Journal, journalFile, readJournalFile } from "../rollout/journal.ts";
 import { BACK, FORWARD } from "../rollout/steps.ts";
 
 /** In order; the last three only go back. */
@@ -49,9 +49,9 @@ export function readJournal(home: string): Promise<JournalEntry | null> {
 }
 
 export function beginJournal(home: string, now: () => Date, entry: JournalEntry): Promise<UpdateJournal> {
-  return Journal.begin<StepName, JournalEntry>(journalPath(home), now, entry);
+  return Journal.begin<StepName, JournalEntry>(journalFile(journalPath(home)), now, entry);
 }
 
 export function resumeJournal(home: string, now: () => Date, entry: JournalEntry): UpdateJournal {
-  return Journal.resume<StepName, JournalEntry>(journalPath(home), now, entry);
+  return Journal.resume<StepName, JournalEntry>(journalFile(journalPath(home)), now, entry);
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { Journal, readJournalFile } from "../../../control/rollout/journal.ts";
+import { Journal, journalFile, readJournalFile } from "../../../control/rollout/journal.ts";
 import { changeNode, type NodeChange, rollBack } from "../../../control/rollout/rollback.ts";
 import { BACK, directionOf, FORWARD } from "../../../control/rollout/steps.ts";
 
@@ -79,7 +79,10 @@ describe("the journal of a change", () => {
 
   it("names each step before its work and after it, so that a kill at any moment leaves the way on", async () => {
     const path = await file();
-    const journal = await Journal.begin<Name, z.infer<typeof schema>>(path, now, { node: "one", steps: [] });
+    const journal = await Journal.begin<Name, z.infer<typeof schema>>(journalFile(path), now, {
+      node: "one",
+      steps: [],
+    });
     const seen: (readonly [Name, string])[] = [];
     const last: unknown[] = [];
     const change = changeWith(["gate"], [], {

@@ -1,10 +1,10 @@
 /** What all nodes share, changed before them. Where PostgreSQL stops for it, the nodes wait. */
 
+import { SHARED } from "../../../rollout/fleet-steps.ts";
 import { nodeOf, stopsDatabase } from "../guards.ts";
 import { whilePaused } from "../pausing.ts";
 import { reconcileAndWait } from "../start-watch.ts";
 import type { NodeRun } from "./node-change.ts";
-import { SHARED } from "./roll-plan.ts";
 
 /** Errors of the engine; StartFailure where PostgreSQL or a node that ran does not come back. */
 export async function changeShared(run: NodeRun): Promise<void> {

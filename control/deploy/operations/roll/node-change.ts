@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
+import type { FleetStep } from "../../../rollout/fleet-steps.ts";
 import type { NodeChange, Step } from "../../../rollout/rollback.ts";
 import { resourcesOf } from "../../engine/checkpoint.ts";
 import { type NodePlanCopy, readNodePlan } from "../../state/node-plans.ts";
@@ -15,13 +16,12 @@ import type { ReadProject } from "../services.ts";
 import type { Session } from "../session.ts";
 import { reconcileAndWait } from "../start-watch.ts";
 import type { Preparation } from "../up-preparation.ts";
-import type { RollStep } from "./roll-plan.ts";
 
 export interface NodeRun {
   readonly session: Session;
   readonly prepared: Preparation;
   /** Runs a step, and writes it down where there is a journal. */
-  readonly record: NodeChange<RollStep>["record"];
+  readonly record: NodeChange<FleetStep>["record"];
   /** Whether a node that is healthy has to pass the gate as well. */
   readonly gated: boolean;
   /** Images that nodes had when the rollout began. */
@@ -29,10 +29,10 @@ export interface NodeRun {
 }
 
 /** The node's change for the rollout core. Its way back is null where nothing is known of what it had. */
-export async function nodeChange(run: NodeRun, node: string): Promise<NodeChange<RollStep>> {
+export async function nodeChange(run: NodeRun, node: string): Promise<NodeChange<FleetStep>> {
   const { session, prepared, record, images, gated } = run;
   const former = await formerProject(run, node);
-  const gate = (name: RollStep, project: ReadProject): Step<RollStep>[] =>
+  const gate = (name: FleetStep, project: ReadProject): Step<FleetStep>[] =>
     gated ? [{ name, run: () => pass(session, project, node) }] : [];
   return {
     forward: [

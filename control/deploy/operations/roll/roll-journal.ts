@@ -1,9 +1,9 @@
 /** `infra/rollout.json`: the journal of a rollout that is under way. */
 
 import { z } from "zod";
-import { Journal, readJournalFile } from "../../../rollout/journal.ts";
+import type { FleetStep } from "../../../rollout/fleet-steps.ts";
+import { Journal, journalFile, readJournalFile } from "../../../rollout/journal.ts";
 import type { InfraFiles } from "../../files.ts";
-import type { RollStep } from "./roll-plan.ts";
 
 const journal = z.strictObject({
   schema: z.literal(1),
@@ -16,7 +16,7 @@ const journal = z.strictObject({
       name: z
         .string()
         .regex(/^(apply|gate|back|gate-former) \S+$/)
-        .transform((name) => name as RollStep),
+        .transform((name) => name as FleetStep),
       state: z.enum(["begun", "done", "failed"]),
       at: z.string(),
     }),
@@ -24,7 +24,7 @@ const journal = z.strictObject({
 });
 
 export type RollEntry = z.infer<typeof journal>;
-export type RollJournal = Journal<RollStep, RollEntry>;
+export type RollJournal = Journal<FleetStep, RollEntry>;
 
 /** Null where no rollout is under way. INFRA_STATE_UNREADABLE when the file cannot be understood. */
 export function readRoll(files: InfraFiles): Promise<RollEntry | null> {
@@ -40,7 +40,8 @@ export function openRoll(
   begin: Pick<RollEntry, "stack" | "image">,
   before: RollEntry | null,
 ): Promise<RollJournal> {
-  if (before !== null) return Promise.resolve(Journal.resume<RollStep, RollEntry>(files.rollout, now, before));
+  const store = journalFile<RollEntry>(files.rollout);
+  if (before !== null) return Promise.resolve(Journal.resume<FleetStep, RollEntry>(store, now, before));
   const entry: RollEntry = { schema: 1, ...begin, started_at: now().toISOString(), steps: [] };
-  return Journal.begin<RollStep, RollEntry>(files.rollout, now, entry);
+  return Journal.begin<FleetStep, RollEntry>(store, now, entry);
 }

@@ -1,14 +1,10 @@
 /** What a rollout does in which order, and where one that was interrupted goes on. Pure. */
 
 import type { DeploymentPlan } from "../../../../infra/plan/types.ts";
-import { type StepRecord, stateOf } from "../../../rollout/steps.ts";
+import { unsettledNodes } from "../../../rollout/fleet-steps.ts";
+import type { StepRecord } from "../../../rollout/steps.ts";
 import type { Change, Diff } from "../../schemas.ts";
 import { nodeOf, stoppedNodes } from "../guards.ts";
-
-/** What a journal records of one node, or of what all share. */
-export type RollStep = `${"apply" | "gate" | "back" | "gate-former"} ${string}`;
-/** In place of a node's name: no node can be called so. */
-export const SHARED = "(shared)";
 
 export interface RollPlan {
   /** What all nodes share, which is changed first. */
@@ -33,7 +29,7 @@ export interface RollInput {
  * change that does not work is found where it costs least.
  */
 export function planRoll({ whole, plan, running, outdated, steps }: RollInput): RollPlan {
-  const untested = interruptedNodes(steps);
+  const untested = unsettledNodes(steps);
   const changed = new Set([...stoppedNodes(whole, plan), ...updatedGroups(whole, plan), ...outdated, ...untested]);
   const nodes = plan.nodes
     .filter(({ name }) => changed.has(name))
@@ -49,37 +45,4 @@ function updatedGroups({ changes }: Diff, plan: DeploymentPlan): string[] {
     const owner = change.type.endsWith(":StatefulSet") && change.op === "update" ? nodeOf(change, plan) : null;
     return owner === null ? [] : [owner];
   });
-}
-
-/** Nodes that were being changed and are not known to work. */
-function interruptedNodes(steps: readonly StepRecord[]): string[] {
-  return nodesOf(steps).filter((node) => stateOf(steps, `gate ${node}`) !== "done" && !isBack(steps, node));
-}
-
-/** Nodes that passed, in the order in which they were changed. */
-export function finishedNodes(steps: readonly StepRecord[]): string[] {
-  return nodesOf(steps).filter((node) => stateOf(steps, `gate ${node}`) === "done" && !isBack(steps, node));
-}
-
-/** The node whose way back was begun, or whose gate had failed; null: the rollout goes forward. */
-export function nodeGoingBack(steps: readonly StepRecord[]): string | null {
-  const failed = (node: string): boolean =>
-    stateOf(steps, `back ${node}`) !== null ||
-    stateOf(steps, `gate ${node}`) === "failed" ||
-    stateOf(steps, `apply ${node}`) === "failed";
-  return nodesOf(steps).find((node) => failed(node) && !isBack(steps, node)) ?? null;
-}
-
-/** Whether a rollout was going back when it ended: then all of it goes back. */
-export function wasGoingBack(steps: readonly StepRecord[]): boolean {
-  return nodeGoingBack(steps) !== null || steps.some(({ name }) => name.startsWith("back "));
-}
-
-function isBack(steps: readonly StepRecord[], node: string): boolean {
-  return stateOf(steps, `gate-former ${node}`) === "done";
-}
-
-function nodesOf(steps: readonly StepRecord[]): string[] {
-  const named = steps.flatMap(({ name }) => (name.startsWith("apply ") ? [name.slice("apply ".length)] : []));
-  return [...new Set(named)].filter((name) => name !== SHARED);
 }

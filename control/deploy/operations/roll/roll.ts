@@ -4,7 +4,8 @@
  */
 
 import { CairnError, type ErrorDetails } from "../../../../runtime/contracts/errors.ts";
-import { type ChangeEnd, changeNode, rollBack } from "../../../rollout/rollback.ts";
+import { type FleetEnd, rollFleet } from "../../../rollout/fleet.ts";
+import { foundIn, type OnFailure } from "../../../rollout/fleet-steps.ts";
 import { outputsOf } from "../../engine/checkpoint.ts";
 import type { RollReport, UpResult } from "../../schemas.ts";
 import { requireConsent } from "../consent.ts";
@@ -17,11 +18,8 @@ import { finish } from "../up.ts";
 import { confirmed, type Preparation, prepareUp } from "../up-preparation.ts";
 import { changeShared } from "./database.ts";
 import { isUnrelated, type NodeRun, nodeChange, refuseTogether } from "./node-change.ts";
-import { openRoll, type RollEntry, type RollJournal, readRoll } from "./roll-journal.ts";
-import { finishedNodes, nodeGoingBack, planRoll, type RollPlan, wasGoingBack } from "./roll-plan.ts";
-
-/** `rollback`: nodes that had passed go back, too; `pause`: they keep what they have. */
-export type OnFailure = "rollback" | "pause";
+import { openRoll, type RollEntry, readRoll } from "./roll-journal.ts";
+import { planRoll, type RollPlan } from "./roll-plan.ts";
 
 export interface RollOptions {
   readonly image: string | undefined;
@@ -63,10 +61,6 @@ async function planOf(session: Session, prepared: Preparation, before: RollEntry
 /** Of a rollout in which nothing failed. */
 const PASSED = { failed: null, reason: null, last_words: [], log: null } as const satisfies Partial<RollReport>;
 
-interface RollRun extends NodeRun {
-  readonly journal: RollJournal;
-}
-
 interface Order {
   readonly before: RollEntry | null;
   readonly image: string | undefined;
@@ -75,66 +69,39 @@ interface Order {
 }
 
 async function carryOut(session: Session, prepared: Preparation, plan: RollPlan, order: Order): Promise<RollReport> {
-  const { before, images } = order;
+  const { before, images, onFailure } = order;
   const { project, running } = prepared;
   const begin = { stack: project.plan.stack, image: order.image ?? null };
   const journal = await openRoll(session.files, session.run.services.now, begin, before);
   const record: NodeRun["record"] = (name, work) => journal.step(name, work, (error) => !isUnrelated(session, error));
-  const run: RollRun = { session, prepared, record, images, gated: true, journal };
-  const steps = before?.steps ?? [];
+  const run: NodeRun = { session, prepared, record, images, gated: true };
   if (before !== null) {
     session.report(`Going on with the rollout of ${before.started_at}`);
     await resumeNodes(session, project, [...running]);
   }
-  if (wasGoingBack(steps)) {
-    const failed = nodeGoingBack(steps);
-    const end = failed === null ? null : await rollBack(await nodeChange(run, failed), "it had failed before");
-    return afterFailure(run, finishedNodes(steps), failed, end, order.onFailure);
-  }
-  await changeShared(run);
-  const done: string[] = [...finishedNodes(steps)].filter((name) => !plan.nodes.includes(name));
-  for (const node of plan.nodes) {
-    const end = await changeNode(await nodeChange(run, node));
-    if (end.kind !== "passed") return afterFailure(run, done, node, end, order.onFailure);
-    done.push(node);
-  }
+  const end = await rollFleet({
+    nodes: plan.nodes,
+    found: foundIn(before?.steps ?? []),
+    maxUnavailable: 1,
+    onFailure,
+    change: (node) => nodeChange(run, node),
+    shared: () => changeShared(run),
+  });
   await journal.close();
-  return {
-    outcome: done.length > 0 || plan.shared.length > 0 ? "rolled" : "unchanged",
-    done,
-    ...PASSED,
-  };
+  return reportOf(end, plan);
 }
 
-/** After a failure: `end` is that of the node that failed, null where it is back already. */
-async function afterFailure(
-  run: RollRun,
-  passed: readonly string[],
-  failed: string | null,
-  end: ChangeEnd | null,
-  onFailure: OnFailure,
-): Promise<RollReport> {
-  const reason = end === null || end.kind === "passed" ? "It had failed before." : end.reason;
-  const stuck =
-    end?.kind === "stuck" ? [`${failed ?? ""}: ${end.back ?? "nothing is known of what it had before"}`] : [];
-  const done = [...passed];
-  if (onFailure === "rollback" && stuck.length === 0) {
-    for (const node of passed.toReversed()) {
-      const back = await rollBack(await nodeChange(run, node), reason);
-      if (back.kind === "stuck") {
-        stuck.push(`${node}: ${back.back ?? "nothing is known of what it had before"}`);
-        break;
-      }
-      done.pop();
-    }
+function reportOf(end: FleetEnd, plan: RollPlan): RollReport {
+  const { outcome, failed, reason, cause } = end;
+  const done = [...end.done];
+  if (outcome === "passed") {
+    return { outcome: done.length > 0 || plan.shared.length > 0 ? "rolled" : "unchanged", done, ...PASSED };
   }
-  await run.journal.close();
-  const { lastWords = [], log = null } = end !== null && end.kind !== "passed" ? detailsOf(end.cause) : {};
+  const { lastWords = [], log = null } = detailsOf(cause);
   const said = { done, failed, last_words: [...lastWords], log };
-  if (stuck.length > 0) {
-    return { ...said, outcome: "operator", reason: `${reason} Going back failed, too: ${stuck.join("; ")}` };
-  }
-  return { ...said, outcome: done.length > 0 ? "paused" : "rolled_back", reason };
+  if (outcome !== "operator") return { ...said, outcome, reason };
+  const stuck = end.stuck.map(({ node, back }) => `${node}: ${back ?? "nothing is known of what it had before"}`);
+  return { ...said, outcome, reason: `${reason} Going back failed, too: ${stuck.join("; ")}` };
 }
 
 function detailsOf(error: unknown): ErrorDetails {
