@@ -42,7 +42,7 @@ const PURE = [
   `test/runtime/{app,config,contracts,domain,workers}/**/${PLAIN}`,
   `test/runtime/plugins/{channels,hooks,memory}/**/${PLAIN}`,
   `test/infra/{components,plan}/**/${PLAIN}`,
-  `test/control/{configuration,mcp,memory,output,plugins,self-test}/**/${PLAIN}`,
+  `test/control/{configuration,mcp,memory,output,plugins,rollout,self-test}/**/${PLAIN}`,
 ];
 
 /** Rooms whose plain tests run commands. */

@@ -36,6 +36,8 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/control/first-hour.nightly.test.ts":
     "On a terminal the way from an empty home to a found memory is what it was, with no model, Ollama and a key, from the tree and installed.",
   "test/control/first-start.nightly.test.ts": "Messages move between two machines as JSON lines, none twice.",
+  "test/control/rollout/simulation.nightly.test.ts":
+    "10,000 simulated rollouts of fleets, in which command lines, nodes and networks fail, end as promised, no turn dropped.",
   "test/control/update/prebuilt.nightly.test.ts":
     "`update --prebuilt` replaces the program of a machine, or leaves it.",
   "test/control/update/update-tree.nightly.test.ts":
