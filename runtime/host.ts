@@ -6,11 +6,9 @@
 import { randomBytes } from "node:crypto";
 import { v7 as newId } from "uuid";
 import { createAttachmentStore } from "./app/attachments/store.ts";
-import { createNodeRegistry } from "./app/mesh/registry.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
 import type { LoadedConfig } from "./config/index.ts";
 import type { Database } from "./contracts/database.ts";
-import { CairnError } from "./contracts/errors.ts";
 import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
 import { composeAgents } from "./host/agents.ts";
@@ -120,9 +118,6 @@ async function compose(
   const identity = await loadIdentity(paths.nodeKey, config.mesh.name);
   const node = { id: identity.id, name: identity.name };
   let schemaVersion: number | null = null;
-  let certificate: string | null = null;
-  const unfit = Promise.withResolvers<never>();
-  unfit.promise.catch(() => undefined);
 
   const countTokens = createTokenizer();
   const tickers = createTickers();
@@ -168,14 +163,11 @@ async function compose(
     logger,
     onChange: () => membership.notify(),
   });
-  const registry = createNodeRegistry({ database, logger });
   const membership = createMembership({
     identity,
-    registry,
     database,
     migrations: MIGRATIONS,
     said: { release: version, address: advertisedUrl(loaded), agents: [...agentParts.agents.keys()] },
-    certificate: () => certificate,
     isDraining: () => lifecycle.draining,
     file: paths.meshFile,
     clock,
@@ -224,14 +216,7 @@ async function compose(
     routing: channelRouting(loaded),
     drainDeadlineMs,
     isDraining: lifecycle.refusesMessages,
-    onReturn: async () => {
-      try {
-        await membership.assertSchema();
-      } catch (error) {
-        if (error instanceof CairnError && !error.retryable) unfit.reject(error);
-        throw error;
-      }
-    },
+    onReturn: membership.onReturn,
     onEnded: (agent, turnState, durationS) => metrics.turnEnded(agent, turnState, durationS),
   });
   channels.connect(turnWork);
@@ -242,7 +227,7 @@ async function compose(
     tasks: {
       "audit logs": () => rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger),
       attachments: (signal) => attachments.moveHomeFiles(signal),
-      nodes: () => registry.prune(),
+      nodes: () => membership.registry.prune(),
       ...memoryParts.tasks,
     },
   });
@@ -259,7 +244,7 @@ async function compose(
     turns: turnWork,
     channels: channels.byId,
     lifecycle,
-    registry,
+    members: membership.registry.members,
     audit: auditFile.status,
     schemaVersion: () => schemaVersion,
     clock,
@@ -276,7 +261,7 @@ async function compose(
     clock,
     newId,
     announce: ({ url, host, port, pin }) => {
-      certificate = pin;
+      membership.shows(pin);
       return home.announce({
         pid: process.pid,
         boot,
@@ -305,7 +290,7 @@ async function compose(
   };
   return {
     url: http.url,
-    unfit: unfit.promise,
+    unfit: membership.unfit,
     listening: [
       memoryParts.encoder,
       { name: "security log", stop: () => security.close() },

@@ -29,7 +29,7 @@ export interface ApplicationParts {
   readonly turns: TurnWork;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly lifecycle: NodeLifecycle;
-  readonly registry: NodeRegistry;
+  readonly members: NodeRegistry["members"];
   readonly audit: () => AuditStatus;
   /** Null until the schema is known. */
   readonly schemaVersion: () => number | null;
@@ -80,6 +80,6 @@ export function composeApplication(parts: ApplicationParts): Application {
     queues: memory.queues,
     usage: createUsageLedger({ database, clock }),
     lifecycle,
-    members: () => parts.registry.members(),
+    members: parts.members,
   };
 }

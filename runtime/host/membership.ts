@@ -1,9 +1,10 @@
 /** This node in the registry: it writes what it is, whenever that changes, and keeps a copy of the registry in its home directory. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { NodeRegistry } from "../app/mesh/registry.ts";
+import { createNodeRegistry, type NodeRegistry } from "../app/mesh/registry.ts";
 import { latestMigration, withSchemaHeld } from "../app/migrate.ts";
 import type { Database } from "../contracts/database.ts";
+import { CairnError } from "../contracts/errors.ts";
 import type { NodeEntry, NodeStatus } from "../contracts/node-entry.ts";
 import type { Clock, Logger } from "../contracts/ports.ts";
 import { makeEntry } from "../domain/mesh/node-entry.ts";
@@ -14,14 +15,11 @@ import type { Service } from "./services.ts";
 
 export interface MembershipDeps {
   readonly identity: NodeIdentity;
-  readonly registry: NodeRegistry;
   readonly database: Database;
   /** Directory of the SQL files. */
   readonly migrations: string;
   /** What of the node does not change while it runs. */
   readonly said: Pick<NodeEntry, "release" | "address" | "agents">;
-  /** Of the certificate that it shows; null without TLS. */
-  certificate(): string | null;
   isDraining(): boolean;
   /** `mesh.json`. */
   readonly file: string;
@@ -30,17 +28,26 @@ export interface MembershipDeps {
 }
 
 export interface Membership {
+  readonly registry: NodeRegistry;
   readonly service: Service;
+  /** Rejects when this node must not go on; pending else. */
+  readonly unfit: Promise<never>;
+  /** Fingerprint of the certificate that it shows; null without TLS. Before its start. */
+  shows(certificate: string | null): void;
   /** Whether it is drained has changed. */
   notify(): void;
-  /** After its lease had run out. MEMORY_SCHEMA_MISMATCH where the schema was brought meanwhile to one that it cannot work with. */
-  assertSchema(): Promise<void>;
+  /** After its lease had run out. MEMORY_SCHEMA_MISMATCH where the schema has become one meanwhile that it cannot work with: it is unfit. */
+  onReturn(): Promise<void>;
 }
 
 const INTERVAL_MS = 15_000;
 
 export function createMembership(deps: MembershipDeps): Membership {
-  const { identity, registry, database, migrations, logger } = deps;
+  const { identity, database, migrations, logger } = deps;
+  const registry = createNodeRegistry({ database, logger });
+  const unfit = Promise.withResolvers<never>();
+  unfit.promise.catch(() => undefined);
+  let certificate: string | null = null;
   let schema = 0;
   let published: NodeStatus | null = null;
   let written: readonly NodeEntry[] = [];
@@ -52,7 +59,7 @@ export function createMembership(deps: MembershipDeps): Membership {
         name: identity.name,
         version,
         schema,
-        certificate_sha256: deps.certificate(),
+        certificate_sha256: certificate,
         status,
         made_at: deps.clock.now().toISOString(),
       },
@@ -75,6 +82,11 @@ export function createMembership(deps: MembershipDeps): Membership {
 
   const ticker = createTicker({ name: "membership", run: refresh, intervalMs: INTERVAL_MS, logger });
   return {
+    registry,
+    unfit: unfit.promise,
+    shows(shown) {
+      certificate = shown;
+    },
     service: {
       name: "membership",
       async start() {
@@ -92,6 +104,13 @@ export function createMembership(deps: MembershipDeps): Membership {
       },
     },
     notify: () => ticker.notify(),
-    assertSchema: () => withSchemaHeld(database, { directory: migrations }, async () => undefined),
+    async onReturn() {
+      try {
+        await withSchemaHeld(database, { directory: migrations }, async () => undefined);
+      } catch (error) {
+        if (error instanceof CairnError && !error.retryable) unfit.reject(error);
+        throw error;
+      }
+    },
   };
 }
