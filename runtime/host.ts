@@ -253,6 +253,7 @@ async function compose(
   const http = createHttpService({
     loaded,
     maintenance,
+    certificateFiles: paths,
     app,
     agentChannel: channels.agent,
     logger,
@@ -260,14 +261,15 @@ async function compose(
     security,
     clock,
     newId,
-    announce: ({ url, host, port, pin }) => {
-      membership.shows(pin);
+    announce: ({ url, host, port, pin, nextPin }) => {
+      membership.shows(pin, nextPin);
       return home.announce({
         pid: process.pid,
         boot,
         listen: `${host}:${port}`,
         url,
         certificate_sha256: pin,
+        next_certificate_sha256: nextPin,
         started_at: startedAt.toISOString(),
         dir,
         version,

@@ -12,6 +12,7 @@ import { DIRECTORY, HOME, type LeftOut } from "./manifest.ts";
 /** Of the home, restored with it. */
 export const HOME_KEPT = [
   "node.key",
+  "tls.key",
   "credentials",
   "capture",
   "spool",
@@ -29,6 +30,7 @@ export const HOME_OMITTED = [
   "models",
   "node",
   "pulumi",
+  "tls.pem",
   "update.json",
   "home.json",
 ] as const;

@@ -16,4 +16,5 @@ export const SECRET_FILE_NAMES: readonly string[] = [
   ".pypirc",
   ".vault-token",
   "node.key",
+  "tls.key",
 ];

@@ -29,6 +29,9 @@ export interface HomePaths {
   readonly nodeKey: string;
   /** The nodes that it knows. */
   readonly meshFile: string;
+  /** Of `runtime.tls: auto`. */
+  readonly certificateKeys: string;
+  readonly certificates: string;
   /** Digests of the configuration of the last start. */
   readonly configuration: string;
   readonly nodeFile: string;
@@ -43,6 +46,8 @@ export interface NodeFile {
   readonly url: string;
   /** SHA-256 fingerprint of the certificate that it shows, which clients pin (contracts/certificates.ts); null without TLS. */
   readonly certificate_sha256: string | null;
+  /** Of the one that it will show after that, which clients accept, too; null where the node makes none itself. */
+  readonly next_certificate_sha256: string | null;
   readonly started_at: string;
   /** Deployment directory. */
   readonly dir: string;
@@ -69,6 +74,8 @@ export function homePaths(home: string): HomePaths {
     workspacesOfOthers: join(home, "workspaces"),
     nodeKey: join(home, "node.key"),
     meshFile: join(home, "mesh.json"),
+    certificateKeys: join(home, "tls.key"),
+    certificates: join(home, "tls.pem"),
     configuration: join(home, "run", "configuration.json"),
     nodeFile: join(home, "run", "node.json"),
     lockFile: join(home, "run", "node.lock"),

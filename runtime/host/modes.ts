@@ -32,8 +32,7 @@ const GROUP_AND_OTHERS = 0o077;
 
 /** Changes what belongs to the service's user, and returns what it changed. What cannot be changed is reported by the start. */
 export async function repairModes(paths: HomePaths, workspaces: readonly string[]): Promise<RepairedMode[]> {
-  const { home, store, logs, audit, attachments, workspacesOfOthers, nodeKey, configuration, nodeFile, lockFile } =
-    paths;
+  const { home, store, logs, audit, attachments, workspacesOfOthers, configuration, nodeFile, lockFile } = paths;
   const expected: Expectation[] = [
     ...above(home),
     { path: home, needs: DIRECTORY, forbids: OTHERS },
@@ -41,7 +40,7 @@ export async function repairModes(paths: HomePaths, workspaces: readonly string[
       path,
       needs: DIRECTORY,
     })),
-    { path: nodeKey, needs: FILE, forbids: GROUP_AND_OTHERS },
+    ...[paths.nodeKey, paths.certificateKeys].map((path) => ({ path, needs: FILE, forbids: GROUP_AND_OTHERS })),
     ...[configuration, nodeFile, lockFile].map((path) => ({ path, needs: FILE })),
     ...workspaces.flatMap((path) => [...above(path), { path, needs: DIRECTORY }]),
   ];

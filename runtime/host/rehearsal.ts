@@ -10,7 +10,9 @@ import { RuntimeError } from "../contracts/errors.ts";
 import type { Logger } from "../contracts/ports.ts";
 import { codeOf } from "../contracts/system-errors.ts";
 import { MIGRATIONS, openDatabase } from "./database.ts";
-import { certificate, listenAddress } from "./settings.ts";
+import { homePaths } from "./home.ts";
+import { checkOwnCertificate } from "./own-certificate.ts";
+import { givenCertificate, listenAddress } from "./settings.ts";
 
 /** What the trial meets is in its error, and the log is the running node's. */
 const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet };
@@ -22,7 +24,8 @@ export interface RehearsalOptions {
 
 /** Rejects with the error that the start would report. The embedded store has one opener, and is left alone. */
 export async function rehearse(loaded: LoadedConfig, { ownPort }: RehearsalOptions): Promise<void> {
-  await certificate(loaded);
+  if (loaded.config.runtime.tls === "auto") await checkOwnCertificate(homePaths(loaded.home));
+  else await givenCertificate(loaded);
   const listen = listenAddress(loaded);
   if (listen.port !== 0 && listen.port !== ownPort) await tryPort(listen);
   if (!loaded.config.memory.postgres) return;

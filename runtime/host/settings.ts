@@ -65,8 +65,8 @@ export function advertisedHost(loaded: LoadedConfig): string {
   return URL.parse(advertisedUrl(loaded) ?? "")?.hostname ?? "";
 }
 
-/** The certificate that `runtime.tls` names or holds; null where the node serves plain HTTP. CONFIG_UNREADABLE when it is not there. */
-export async function certificate({
+/** The certificate that `runtime.tls` names or holds; null where it does neither. CONFIG_UNREADABLE when it is not there. */
+export async function givenCertificate({
   config,
 }: LoadedConfig): Promise<{ readonly cert: Buffer; readonly key: Buffer } | null> {
   const { tls } = config.runtime;

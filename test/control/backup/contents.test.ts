@@ -67,6 +67,8 @@ describe("the contents of a backup", () => {
       "backups/old.tar.age": "x",
       "README.md": "of the repository",
       ".cairn/node.key": "k",
+      ".cairn/tls.key": "k",
+      ".cairn/tls.pem": "what the next start writes",
       ".cairn/store/data/PG_VERSION": "18",
       ".cairn/logs/cairn.log": "x",
       ".cairn/logs/audit/2030-01-01.jsonl": "x",
@@ -83,6 +85,7 @@ describe("the contents of a backup", () => {
       "directory/workspace/SOUL.md",
       "home/logs/audit/2030-01-01.jsonl",
       "home/node.key",
+      "home/tls.key",
       "home/workspaces/main/ada/USER.md",
     ]);
     expect(leftOut).toEqual([

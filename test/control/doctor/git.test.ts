@@ -19,6 +19,7 @@ const SECRET = [
   "a.backup",
   "backups/lab.backup",
   "node.key",
+  "tls.key",
   "capture/token",
   "capture/settings.json",
   "credentials/anthropic.json",

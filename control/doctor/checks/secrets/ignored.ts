@@ -20,6 +20,7 @@ const SECRET_NAME = /^\.env(?:\.|$)|\.bak(?:-|$)|\.(?:key|pem|p12|pfx|backup)$/;
 const STATE = [
   "node/node-24",
   "node.key",
+  "tls.key",
   "capture/token",
   "credentials/anthropic.json",
   "store/PG_VERSION",

@@ -13,7 +13,7 @@ export const secretsPrivate: Check = {
   async run({ paths: deployment, machine: { uid } }) {
     if (uid === undefined) return skip("This system has no file modes.");
     const paths = [
-      ...(deployment.home === null ? [] : [join(deployment.home, "node.key")]),
+      ...(deployment.home === null ? [] : ["node.key", "tls.key"].map((name) => join(deployment.home ?? "", name))),
       join(deployment.dir, "infra", ".passphrase"),
       join(deployment.dir, "infra", "state"),
     ];
