@@ -33,7 +33,7 @@ export function finishConfig(parsed: ParsedConfig, places: ConfigDirectories): C
   const absolute = (path: string): string => resolve(places.dir, expandTilde(path, places.userHome));
   const pem = (value: string): string => (isPem(value) ? value : absolute(value));
   const { runtime, memory, deployment } = parsed;
-  const { tls = "off" } = runtime;
+  const { tls = parsed.mesh.enabled ? "auto" : "off" } = runtime;
   return {
     ...parsed,
     runtime: {

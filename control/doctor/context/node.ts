@@ -89,7 +89,7 @@ export async function readNode(
     died: here.state === "stopped" && here.stale ? diedOf(here.stale) : null,
   };
   // What listens at the configured address of this machine is no node of a stack.
-  const endpoint = target === null ? await localEndpoint(configuration) : null;
+  const endpoint = target === null ? await localEndpoint(configuration, paths.home) : null;
   if (endpoint === null) return nobody;
   const listener = await listenerAt(endpoint, snapshot);
   if (listener === "none") return nobody;
@@ -162,9 +162,9 @@ async function readStack(
 }
 
 /** What listens on another machine's address is not this deployment's business. */
-async function localEndpoint(configuration: ConfigurationSnapshot): Promise<Endpoint | null> {
+async function localEndpoint(configuration: ConfigurationSnapshot, home: string | null): Promise<Endpoint | null> {
   if (configuration.state !== "valid") return null;
-  const endpoint = await configuredEndpoint(configuration.config);
+  const endpoint = await configuredEndpoint(configuration.config, home);
   return endpoint !== null && isLoopback(new URL(endpoint.url).hostname) ? endpoint : null;
 }
 

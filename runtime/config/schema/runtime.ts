@@ -74,7 +74,7 @@ export const runtimeSection = section({
   tls: tls
     .optional()
     .describe(
-      "`off`, or cert and key. `auto` (self-signed) is not in this version: plain HTTP on loopback, refused beyond it. Default: off.",
+      "`auto`: the node makes a certificate itself, self-signed, which our own clients pin. Or cert and key; or `off`, plain HTTP. Default: auto in a mesh, else off.",
     ),
   safety: safety.prefault({}).describe("Checks before tool calls."),
   auto_actions: autoActions.prefault({}).describe("Commands run after tool calls; off unless named."),

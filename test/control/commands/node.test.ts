@@ -98,14 +98,14 @@ describe("a node in the background", () => {
     const started = await cli.run(["start", "--detach"]);
     expect(started.code).toBe(0);
     expect(started.stderr).toContain("Note: plugin_dirs: this version loads no plugins");
-    await writeFile(file, `${minimal}mesh: { enabled: true }\n`);
+    await writeFile(file, `${minimal}runtime: { tls: off }\nmesh: { enabled: true }\n`);
     for (const argv of [
       ["restart", "--json"],
       ["config", "validate", "--json"],
     ]) {
       const { code, stdout } = await cli.run(argv);
       expect(code, argv.join(" ")).toBe(1);
-      expect(stdout).toContain("nodes of a mesh speak TLS, and there is no certificate");
+      expect(stdout).toContain("nodes of a mesh speak TLS, and runtime.tls is off");
       expect(stdout).toContain('"tls-missing"');
     }
   });

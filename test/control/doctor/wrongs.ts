@@ -282,11 +282,11 @@ export const WRONGS: readonly Wrong[] = [
   },
   {
     id: "system.listen",
-    when: "TLS is configured and there is no certificate",
+    when: "a mesh promises TLS and it is switched off",
     status: "fail",
     says: /no certificate/,
-    fix: /runtime\.tls/,
-    yaml: `${MINIMAL}runtime:\n  tls: auto\n  listen: 0.0.0.0:7433\n`,
+    fix: /runtime\.tls.* `auto`/,
+    yaml: `${MINIMAL}runtime:\n  tls: off\nmesh:\n  enabled: true\n`,
   },
   {
     id: "system.sandbox",
@@ -429,10 +429,10 @@ export const WRONGS: readonly Wrong[] = [
   },
   {
     id: "config.valid",
-    when: "a mesh has no certificate",
+    when: "a mesh has no TLS",
     status: "fail",
-    says: /mesh\.enabled.*no certificate/,
-    yaml: `${MINIMAL}mesh:\n  enabled: true\n`,
+    says: /mesh\.enabled.*runtime\.tls is off/,
+    yaml: `${MINIMAL}runtime:\n  tls: off\nmesh:\n  enabled: true\n`,
   },
   {
     id: "config.directories",
@@ -558,6 +558,14 @@ export const WRONGS: readonly Wrong[] = [
     says: /node\.key/,
     files: { "home/node.key": "" },
     arrange: ({ paths }) => chmod(join(paths.home ?? "", "node.key"), 0o644),
+  },
+  {
+    id: "secrets.private",
+    when: "others may read the key of its certificate",
+    status: "warn",
+    says: /tls\.key/,
+    files: { "home/tls.key": "" },
+    arrange: ({ paths }) => chmod(join(paths.home ?? "", "tls.key"), 0o640),
   },
   { id: "workspace.exists", when: "it is missing", status: "fail", says: /workspace \(of main\) is missing/ },
   { id: "workspace.exists", when: "it is a file", status: "fail", says: /not a directory/, files: { workspace: "" } },

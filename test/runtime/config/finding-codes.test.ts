@@ -43,7 +43,7 @@ test.each([
     `${AGENT}\ndeployment: { nodes: [{ name: a }, { name: b }] }`,
     "database-missing",
   ],
-  ["TLS without a certificate", `${AGENT}\nruntime: { tls: auto, listen: '0.0.0.0:1' }`, "tls-missing"],
+  ["a mesh without TLS", `${AGENT}\nruntime: { tls: off }\nmesh: { enabled: true }`, "tls-missing"],
   [
     "a database without TLS",
     `${AGENT}\nmemory: { postgres: { connection_string: 'postgresql://cairn@db.example.org/cairn' } }`,

@@ -3,7 +3,8 @@
 import { type Check, fail, pass, Unavailable, warn } from "../check.ts";
 import { issueLine } from "../config/issues.ts";
 
-const FIX = "Set `runtime.tls` to a certificate and its key, or listen on 127.0.0.1 behind a proxy that serves TLS.";
+const FIX =
+  "Set `runtime.tls` to `auto`, or to a certificate and its key, or listen on 127.0.0.1 behind a proxy that serves TLS.";
 
 export const systemListen: Check = {
   id: "system.listen",
@@ -14,7 +15,7 @@ export const systemListen: Check = {
       throw new Unavailable("The configuration cannot be read.", ["config.present", "config.syntax"]);
     const missing = snapshot.errors.filter(({ code }) => code === "tls-missing").map(issueLine);
     if (missing.length > 0) {
-      return fail("TLS is configured, and there is no certificate: the node does not start.", FIX, {
+      return fail("TLS is promised, and the node has no certificate: it does not start.", FIX, {
         details: missing,
       });
     }
