@@ -39,6 +39,9 @@ export default class Status extends NodeCommand<NodeStatus> {
         ? ["process", `${status.pid}${status.started_at ? `, since ${status.started_at}` : ""}`]
         : ["deployed", deployedWords(status.deployed)],
       ["url", status.url ?? ""],
+      ...(status.certificate_sha256 === null
+        ? []
+        : ([["certificate", `SHA-256 ${status.certificate_sha256}`]] satisfies [string, string][])),
       ["version", status.version ?? ""],
       ["directory", status.dir],
       ["home", status.home],

@@ -118,7 +118,7 @@ export async function defaultAgent(deployment: Deployment, client: Client): Prom
 export async function endpointOf(deployment: Deployment): Promise<Endpoint | null> {
   if (!deployment.exists) return null;
   const inspection = await inspectWithoutSecrets(deployment).catch(() => null);
-  return inspection?.loaded ? configuredEndpoint(inspection.loaded.config) : null;
+  return inspection?.loaded ? configuredEndpoint(inspection.loaded.config, deployment.home) : null;
 }
 
 /** CONFIG_UNREADABLE for a directory that is not there: with a home elsewhere its node would be the one that answers. */

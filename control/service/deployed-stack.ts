@@ -10,7 +10,7 @@ import type { TargetDriver } from "../deploy/driver.ts";
 import type { StackRecord } from "../deploy/schemas.ts";
 import { UsageError } from "../output/failure.ts";
 import { type Deployment, inspectWithoutSecrets, readToken } from "./deployment.ts";
-import { clientOf } from "./node-client.ts";
+import { clientOf, recordedPin } from "./node-client.ts";
 
 export interface StackOptions {
   /** Default: the owner's, as the deployment has it. */
@@ -94,7 +94,7 @@ export async function openStack(
       const token = given.token ?? (await readToken({ dir }));
       const { url, close } = await driver.connect(name, during);
       const node = nodeOf(members, name);
-      const certificate = record.nodes.find((one) => one.name === node)?.certificate_sha256 ?? null;
+      const certificate = recordedPin(record, node);
       const unreachableHint = unreachable(nodes, sharesMemory);
       return { url, client: clientOf({ url, certificate }, { token, timeoutMs, unreachableHint }), close };
     },

@@ -1,17 +1,19 @@
 /** The one place where commands make a client of a node: it knows the certificate that the deployment recorded for it. */
 
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { type Client, type ClientOptions, createClient } from "../../runtime/client/index.ts";
 import { type Config, isPem } from "../../runtime/config/config.ts";
 import { parseListen } from "../../runtime/config/listen.ts";
-import { certificatePin } from "../../runtime/contracts/certificates.ts";
+import { type CertificatePin, certificatePin, pinOf } from "../../runtime/contracts/certificates.ts";
 import { urlOf } from "../../runtime/contracts/urls.ts";
+import type { StackRecord } from "../deploy/schemas.ts";
 import type { NodeFile } from "./node-file.ts";
 
 export interface Endpoint {
   readonly url: string;
-  /** SHA-256 fingerprint of the only certificate that the node may show there; null where authorities decide, or without TLS. */
-  readonly certificate: string | null;
+  /** SHA-256 fingerprints of the certificates that the node may show there; null where authorities decide, or without TLS. */
+  readonly certificate: CertificatePin | null;
 }
 
 /** `timeoutMs` and `unreachableHint` as in ClientOptions. Failures as of Client. */
@@ -33,20 +35,28 @@ export function clientOf(
 }
 
 /** Of the node that `run/node.json` describes. */
-export function announcedEndpoint({ url, certificate_sha256 }: NodeFile): Endpoint {
-  return { url, certificate: certificate_sha256 };
+export function announcedEndpoint(node: NodeFile): Endpoint {
+  return { url: node.url, certificate: pinOf(node) };
+}
+
+/** Of a node of a deployed stack. */
+export function recordedPin(record: Pick<StackRecord, "nodes"> | null, name: string): CertificatePin | null {
+  const node = record?.nodes.find((one) => one.name === name);
+  return node === undefined ? null : pinOf(node);
 }
 
 /**
- * Where the node of this configuration listens when it runs, with the certificate that the configuration names; null where
- * only the node itself can know, because it takes a free port.
+ * Where the node of this configuration and this home listens when it runs, with the certificate that the configuration names, or that
+ * a node of the home has made; null where only the node itself can know, because it takes a free port.
  */
-export async function configuredEndpoint({
-  runtime: { listen, tls },
-}: Pick<Config, "runtime">): Promise<Endpoint | null> {
+export async function configuredEndpoint(
+  { runtime: { listen, tls } }: Pick<Config, "runtime">,
+  home: string | null,
+): Promise<Endpoint | null> {
   const address = parseListen(listen);
   if (address === null || address.port === 0) return null;
-  if (typeof tls === "string") return { url: urlOf(address.host, address.port), certificate: null };
-  const pem = isPem(tls.cert) ? tls.cert : await readFile(tls.cert, "utf8").catch(() => "");
+  if (tls === "off") return { url: urlOf(address.host, address.port), certificate: null };
+  const cert = tls === "auto" ? join(home ?? "", "tls.pem") : tls.cert;
+  const pem = isPem(cert) ? cert : await readFile(cert, "utf8").catch(() => "");
   return { url: urlOf(address.host, address.port, true), certificate: certificatePin(pem) };
 }

@@ -10,6 +10,8 @@ export interface NodeFile {
   readonly url: string;
   /** SHA-256 fingerprint of the node's certificate; null without TLS, and of a node of an earlier version. */
   readonly certificate_sha256: string | null;
+  /** Of the one that it will show after that; null where it makes none itself. */
+  readonly next_certificate_sha256: string | null;
   /** ISO 8601. */
   readonly started_at: string;
   /** The deployment directory that it was started with. */
@@ -52,6 +54,7 @@ function parseNodeFile(text: string): NodeFile | null {
     pid,
     url,
     certificate_sha256,
+    next_certificate_sha256,
     started_at,
     dir,
     version,
@@ -64,6 +67,7 @@ function parseNodeFile(text: string): NodeFile | null {
     pid,
     url,
     certificate_sha256: typeof certificate_sha256 === "string" ? certificate_sha256 : null,
+    next_certificate_sha256: typeof next_certificate_sha256 === "string" ? next_certificate_sha256 : null,
     started_at,
     dir: typeof dir === "string" ? dir : "",
     version: typeof version === "string" ? version : "",

@@ -4,7 +4,7 @@ import type { Health } from "../../runtime/client/index.ts";
 import { CairnError, type ErrorBody } from "../../runtime/contracts/errors.ts";
 import { refuseChoice } from "./connect.ts";
 import { connectToStack, type DeployedNode, type NodeChoice, undeployed } from "./deployed-node.ts";
-import { type DeployedStack, openStack } from "./deployed-stack.ts";
+import { type DeployedStack, nodeOf, openStack } from "./deployed-stack.ts";
 import { type Deployment, readToken } from "./deployment.ts";
 import { announcedEndpoint, clientOf } from "./node-client.ts";
 import { inspectNode } from "./stale-node-file.ts";
@@ -17,6 +17,8 @@ export interface NodeStatus {
   readonly dir: string;
   readonly pid: number | null;
   readonly url: string | null;
+  /** SHA-256 fingerprint of the certificate that is recorded for it; null without TLS. */
+  readonly certificate_sha256: string | null;
   readonly version: string | null;
   readonly started_at: string | null;
   /** Null when it does not answer; `error` is the reason, also where a stack is not deployed yet. */
@@ -50,6 +52,7 @@ export async function readNodeStatus(
     dir,
     pid: null,
     url: null,
+    certificate_sha256: null,
     version: null,
     started_at: null,
     health: null,
@@ -60,7 +63,7 @@ export async function readNodeStatus(
     const missing = state.state === "stopped" ? await undeployed(deployment) : null;
     return { running: false, state: state.state, ...nothing, error: missing?.toBody() ?? null };
   }
-  const { pid, url, version, started_at } = state.node;
+  const { pid, url, certificate_sha256, version, started_at } = state.node;
   const common = {
     running: true,
     state: state.state,
@@ -68,6 +71,7 @@ export async function readNodeStatus(
     dir: state.node.dir || dir,
     pid,
     url,
+    certificate_sha256,
     version,
     started_at,
   };
@@ -89,10 +93,13 @@ async function deployedStatus(
   choice: NodeChoice,
 ): Promise<NodeStatus> {
   const { record, nodes } = stack;
+  const recorded = (name: string) => record.nodes.find((one) => one.name === nodeOf(stack.members, name));
   const of = (name: string) => {
-    const place = record.nodes.find((one) => one.name === name)?.place ?? "unknown";
+    const place = recorded(name)?.place ?? "unknown";
     return { stack: record.stack, target: record.target, node: name, place, nodes };
   };
+  const certificateOf = (name: string) => recorded(name)?.certificate_sha256 ?? null;
+  const first = choice.node ?? nodes[0] ?? "";
   const common = {
     running: true,
     state: "running",
@@ -100,17 +107,19 @@ async function deployedStatus(
     dir,
     pid: null,
     url: null,
+    certificate_sha256: certificateOf(first),
     version: null,
     started_at: record.deployed_at,
     health: null,
     error: null,
-    deployed: of(choice.node ?? nodes[0] ?? ""),
+    deployed: of(first),
   } as const;
   let node: DeployedNode | null = null;
   try {
     node = await connectToStack(stack, signal, choice);
     const health = await node.client.health({ signal, timeoutMs: ANSWER_MS });
-    return { ...common, url: node.url, deployed: of(node.node), version: health.version, health };
+    const about = { url: node.url, certificate_sha256: certificateOf(node.node), deployed: of(node.node) };
+    return { ...common, ...about, version: health.version, health };
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof CairnError)) throw error;

@@ -1,5 +1,6 @@
 /** The routes of a node as functions. */
 
+import type { CertificatePin } from "../contracts/certificates.ts";
 import type { CommandReply } from "../contracts/channel.ts";
 import { CairnError } from "../contracts/errors.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
@@ -34,10 +35,10 @@ export interface ClientOptions {
   readonly baseUrl: string;
   readonly token?: string;
   /**
-   * The only certificate that the node may show: its SHA-256 fingerprint, "AB:CD:..." (contracts/certificates.ts). Without it
-   * the authorities of this machine decide.
+   * The only certificate that the node may show, or several: SHA-256 fingerprints, "AB:CD:..." (contracts/certificates.ts).
+   * Without them the authorities of this machine decide.
    */
-  readonly certificate?: string | undefined;
+  readonly certificate?: CertificatePin | undefined;
   /** Milliseconds until a node must have begun to answer; default 30,000. */
   readonly timeoutMs?: number;
   /** What to do where nothing answers: hint of the errors that say so. */

@@ -1,11 +1,11 @@
 /**
- * Fetches that the platform's own one cannot do: accepting one certificate, the one that a deployment recorded for its node;
+ * Fetches that the platform's own one cannot do: accepting those certificates alone that are recorded for a node;
  * and waiting longer than five minutes for the head of an answer, as a restore of millions of rows takes.
  */
 
 import type { TLSSocket } from "node:tls";
 import type { Dispatcher } from "undici";
-import { refusePinned } from "../contracts/certificates.ts";
+import { type CertificatePin, refusePinned } from "../contracts/certificates.ts";
 
 /** Milliseconds until a connection must be established. */
 const CONNECT_MS = 10_000;
@@ -14,12 +14,12 @@ const CONNECT_MS = 10_000;
 const PATIENT = { headersTimeout: 0 } as const;
 
 /** The platform's own fetch where no certificate is pinned. */
-export function fetchFor(pin: string | undefined): typeof globalThis.fetch {
+export function fetchFor(pin: CertificatePin | undefined): typeof globalThis.fetch {
   return pin === undefined ? fetch : through(() => pinned(pin));
 }
 
 /** As long as it takes. */
-export function patientFetchFor(pin: string | undefined): typeof globalThis.fetch {
+export function patientFetchFor(pin: CertificatePin | undefined): typeof globalThis.fetch {
   return through(pin === undefined ? patient : () => pinned(pin));
 }
 
@@ -50,7 +50,7 @@ async function patient(): Promise<Opened> {
  * sent before the certificate is accepted: RUNTIME_CERTIFICATE_REFUSED is the cause of fetch's TypeError otherwise.
  * Addresses without TLS go through the ordinary fetch.
  */
-async function pinned(pin: string): Promise<Opened> {
+async function pinned(pin: CertificatePin): Promise<Opened> {
   const { Agent, buildConnector, fetch } = await import("undici");
   // A resumed session need not carry the certificate again.
   const connector = buildConnector({

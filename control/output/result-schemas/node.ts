@@ -89,6 +89,10 @@ export const NODE_SCHEMAS = {
     dir: z.string(),
     pid: count.nullable(),
     url: z.string().nullable(),
+    certificate_sha256: z
+      .string()
+      .nullable()
+      .describe("Fingerprint of the certificate that is recorded for the node; null without TLS"),
     version: z.string().nullable(),
     started_at: z.string().nullable(),
     health: health.nullable(),

@@ -1,6 +1,7 @@
 /** Input and results of the capture client. */
 
 import type { CaptureBatch, CaptureResult } from "../../contracts/capture.ts";
+import type { CertificatePin } from "../../contracts/certificates.ts";
 import type { ErrorBody } from "../../contracts/errors.ts";
 
 export interface CaptureClientOptions {
@@ -8,8 +9,8 @@ export interface CaptureClientOptions {
   readonly baseUrl: string;
   /** A token of the scope `capture`. */
   readonly token: string;
-  /** The only certificate that the node may show, as in ClientOptions. */
-  readonly certificate?: string | undefined;
+  /** The only certificates that the node may show, as in ClientOptions. */
+  readonly certificate?: CertificatePin | undefined;
   /** A directory of its own, made 0700; several processes may share it. */
   readonly spoolDirectory: string;
   /** Milliseconds that one request may take; default 10,000. */

@@ -2,6 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type CertificatePin, pinOf } from "../../contracts/certificates.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import { isRecord } from "../../contracts/values.ts";
 import { preparePrivateDirectory, writePrivateFile } from "../capture/private-files.ts";
@@ -66,10 +67,10 @@ export async function writeCaptureSettings(home: string, settings: CaptureSettin
   await writePrivateFile(paths.settings, `${JSON.stringify(settings, null, 2)}\n`);
 }
 
-/** Where a node is, and the certificate that it shows there; undefined where authorities decide, or there is no TLS. */
+/** Where a node is, and the certificates that it may show there; undefined where authorities decide, or there is no TLS. */
 export interface NodeAddress {
   readonly baseUrl: string;
-  readonly certificate: string | undefined;
+  readonly certificate: CertificatePin | undefined;
 }
 
 /** Where the node is now. RUNTIME_NOT_RUNNING when another user has taken its port: the token and the sessions are not for them. */
@@ -93,8 +94,11 @@ async function runningNode(home: string): Promise<NodeAddress | null> {
     if (!isRecord(node) || typeof node["url"] !== "string") return null;
     // A short-lived node serves one command, and is gone.
     if (node["maintenance"] === true) return null;
-    const pin = node["certificate_sha256"];
-    return { baseUrl: node["url"], certificate: typeof pin === "string" ? pin : undefined };
+    const [shown, next] = [node["certificate_sha256"], node["next_certificate_sha256"]].map((value) =>
+      typeof value === "string" ? value : null,
+    );
+    const certificate = pinOf({ certificate_sha256: shown ?? null, next_certificate_sha256: next ?? null });
+    return { baseUrl: node["url"], certificate: certificate ?? undefined };
   } catch {
     // None runs: what is sent will wait in the spool.
     return null;

@@ -17,7 +17,11 @@ import { probeContextWith } from "../doctor/probe-context.ts";
 const never = new AbortController().signal;
 
 /** A directory that has deployed a node with this certificate on the local engine; the record tells of that one or of another. */
-async function deployed({ recorded, ...spec }: IdentitySpec & { readonly recorded?: Identity }) {
+async function deployed({
+  recorded,
+  announced = false,
+  ...spec
+}: IdentitySpec & { readonly recorded?: Identity; readonly announced?: boolean }) {
   const own = await identity(spec);
   const node = await tlsNode(own);
   const record = {
@@ -35,6 +39,8 @@ async function deployed({ recorded, ...spec }: IdentitySpec & { readonly recorde
         image: "i",
         url: node.url,
         certificate_sha256: certificatePin((recorded ?? own).cert),
+        // It was the next one when the record was written.
+        ...(announced ? { next_certificate_sha256: certificatePin(own.cert) } : {}),
       },
     ],
     data: [],
@@ -58,8 +64,11 @@ deployment: { name: fleet, target: docker, nodes: [{ name: main, port: ${node.po
 }
 
 describe("a deployed node with a certificate of its own", () => {
-  test("is reached at 127.0.0.1 by status, chat's way, backup and doctor", async () => {
-    const { fixture, deployment } = await deployed({});
+  test.each([
+    ["the recorded one", async () => ({})],
+    ["the one that was recorded as the next", async () => ({ recorded: await identity(), announced: true })],
+  ])("is reached at 127.0.0.1 with %s by status, chat's way, backup and doctor", async (_name, spec) => {
+    const { fixture, deployment } = await deployed(await spec());
     const { health, error } = await readNodeStatus(deployment, never);
     expect({ error, version: health?.version }).toEqual({ error: null, version: "1.2.3" });
 

@@ -35,6 +35,7 @@ it.runIf(process.platform === "linux")("a node that ends is there until its lock
     listen: "127.0.0.1:1",
     url: "http://127.0.0.1:1",
     certificate_sha256: null,
+    next_certificate_sha256: null,
     started_at: new Date().toISOString(),
     dir: home,
     version: "0.0.0",
