@@ -53,7 +53,7 @@ export interface Project {
   readonly dir: string;
   readonly plan: DeploymentPlan;
   readonly secrets: SecretValues;
-  /** SHA-256 fingerprint of the certificate that nodes show (contracts/certificates.ts); null without TLS. */
+  /** SHA-256 fingerprint of the certificate that nodes are given (contracts/certificates.ts); null without TLS, and where each makes its own. */
   readonly certificate: string | null;
   readonly warnings: readonly Issue[];
   /** Everything that must not be printed. */

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeWhole } from "../service/byte-files.ts";
 import { type Deployment, readToken } from "../service/deployment.ts";
-import { clientOf } from "../service/node-client.ts";
+import { clientOf, recordedPin } from "../service/node-client.ts";
 import type { TargetDriver } from "./driver.ts";
 import { readRecord } from "./operations/record.ts";
 
@@ -30,8 +30,7 @@ export async function backupDeployed({ file, node, deployment, driver, signal }:
   const connection = await driver.connect(node, signal);
   try {
     const [token, record] = await Promise.all([readToken(deployment), readRecord(deployment.dir)]);
-    const certificate = record?.nodes.find(({ name }) => name === node)?.certificate_sha256 ?? null;
-    const client = clientOf({ url: connection.url, certificate }, { token });
+    const client = clientOf({ url: connection.url, certificate: recordedPin(record, node) }, { token });
     await writeWhole(file, client.backup({ signal }), { force: false });
     return file;
   } finally {

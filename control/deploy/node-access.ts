@@ -4,7 +4,8 @@ import type { Client } from "../../runtime/client/index.ts";
 import { gate } from "../rollout/gate.ts";
 import { defaultAgent } from "../service/connect.ts";
 import { type Deployment, readToken } from "../service/deployment.ts";
-import { clientOf } from "../service/node-client.ts";
+import { clientOf, recordedPin } from "../service/node-client.ts";
+import { readRecord } from "./operations/record.ts";
 import type { NodeAccess, NodeAddress } from "./operations/services.ts";
 
 /** Milliseconds beyond what a node is given to let its turns end. */
@@ -12,14 +13,14 @@ const ANSWER_MS = 30_000;
 
 export function createNodeAccess(deployment: Deployment): NodeAccess {
   async function withNode<T>(
-    { project, driver, node }: NodeAddress,
+    { driver, node }: NodeAddress,
     signal: AbortSignal,
     work: (client: Client) => Promise<T>,
   ): Promise<T> {
     const connection = await driver.connect(node, signal);
     try {
-      const token = await readToken(deployment);
-      return await work(clientOf({ url: connection.url, certificate: project.certificate }, { token }));
+      const [token, record] = await Promise.all([readToken(deployment), readRecord(deployment.dir)]);
+      return await work(clientOf({ url: connection.url, certificate: recordedPin(record, node) }, { token }));
     } finally {
       await connection.close();
     }

@@ -72,6 +72,10 @@ const deployedNode = z.strictObject({
     .string()
     .nullable()
     .describe("Fingerprint of the certificate that the node shows, which our own clients pin; null without TLS"),
+  next_certificate_sha256: z
+    .string()
+    .nullable()
+    .describe("Of the one that it will show after that, which they accept, too; null unless `runtime.tls` is `auto`"),
 });
 
 const nodeState = z.enum(["running", "stopped", "paused", "missing", "unknown"]);
@@ -281,8 +285,13 @@ export const stackRecord = z.strictObject({
   backend: z.string(),
   deployed_at: z.string(),
   version: z.string(),
-  // Records of earlier versions have no fingerprint.
-  nodes: z.array(deployedNode.extend({ certificate_sha256: deployedNode.shape.certificate_sha256.default(null) })),
+  // Records of earlier versions have no fingerprints.
+  nodes: z.array(
+    deployedNode.extend({
+      certificate_sha256: deployedNode.shape.certificate_sha256.default(null),
+      next_certificate_sha256: deployedNode.shape.next_certificate_sha256.default(null),
+    }),
+  ),
   data: z.array(data),
 });
 
@@ -313,6 +322,8 @@ export type RecoverResult = z.infer<(typeof SCHEMAS)["infra-recover"]>;
 export type InfraEvent = z.infer<(typeof SCHEMAS)["infra-event"]>;
 export type StackRecord = z.infer<typeof stackRecord>;
 export type DeployedNode = z.infer<typeof deployedNode>;
+/** What a deployment has recorded of a node's certificates. */
+export type RecordedCertificates = Pick<DeployedNode, "certificate_sha256" | "next_certificate_sha256">;
 export type SettingChange = z.infer<typeof setting>;
 export type Holder = z.infer<typeof holder>;
 export type PendingOutcome = z.infer<typeof pendingOperation>;

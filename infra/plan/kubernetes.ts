@@ -67,6 +67,12 @@ function checkReplicas({ config, common }: TargetContext, replicas: number, prob
       "the embedded store is one process's: set deployment.datahub.postgres, give memory.postgres an address, or set replicas to 1",
     );
   }
+  if (config.runtime.tls === "auto" && replicas > 1) {
+    problems.refuse(
+      "deployment.kubernetes.replicas",
+      "each pod would make a certificate of its own, and clients of the service would meet now one, now another: give runtime.tls a cert and a key, name the nodes in deployment.nodes, or set replicas to 1",
+    );
+  }
   if (common.sharedStorage && (replicas > 1 || nodes.length > 1)) {
     problems.warn(
       "deployment.datahub.shared_storage",

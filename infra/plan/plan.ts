@@ -123,7 +123,7 @@ function planNodes(input: PlanInput, settings: readonly NodeSettings[], problems
     problems.warn("mesh.advertise", `one address cannot lead to several nodes: only ${settings[0]?.name} gets it`);
   }
   const stopTimeoutS = stopTimeout(config, problems);
-  const tls = typeof config.runtime.tls === "object";
+  const tls = config.runtime.tls !== "off";
   return settings.map((node, index) => {
     const agents = agentsOf(config, node.name);
     const base: NodeBase = {

@@ -1,10 +1,13 @@
 /** From nothing to an agent that remembers, in containers, by the commands that an operator types. */
 
 import { readFile, rm } from "node:fs/promises";
+import { request } from "node:https";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { defaultMemory } from "../../infra/plan/default-limits.ts";
+import { certificatePin } from "../../runtime/contracts/certificates.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { lacks } from "../lanes/tools.ts";
 import { docker, uniqueName } from "../support/docker/containers.ts";
@@ -30,7 +33,7 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", (
     const port = await freePort();
     const config = {
       version: 1,
-      runtime: { max_tool_iterations: 50 },
+      runtime: { max_tool_iterations: 50, tls: "auto" },
       agents: { main: {} },
       providers: { offline: {} },
       memory: { postgres: {} },
@@ -54,6 +57,7 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", (
     const expected = defaultMemory(machine, 1);
     expect(limits.split("\n").map(Number)).toEqual([expected.node, expected.database]);
 
+    const pin = await showsItsOwnCertificate(stack, dir, port);
     await say("My cat is called Mitzi.");
     expect(await say("What is my cat called?")).toContain("Mitzi");
 
@@ -62,7 +66,7 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", (
     expect((await cairn<Changes>("infra", "preview")).changes).toEqual([]);
     await cairn("infra", "up", "--yes");
 
-    await configure({ ...config, runtime: { max_tool_iterations: 40 } });
+    await configure({ ...config, runtime: { ...config.runtime, max_tool_iterations: 40 } });
     const database = await container();
     const preview = await cairn<Changes>("infra", "preview");
     expect(preview.changes.length).toBeGreaterThan(0);
@@ -72,6 +76,7 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", (
     ]);
     await cairn("infra", "up", "--yes");
     expect(await container()).toBe(database);
+    expect(await showsItsOwnCertificate(stack, dir, port)).toBe(pin);
     expect(await docker("exec", `${stack}-a`, "cat", "/etc/cairn/cairn.yaml")).toContain("max_tool_iterations: 40");
 
     const backup = join(dir, "a.backup");
@@ -106,6 +111,32 @@ describe.skipIf(lacks("pulumi-docker", "pulumi-command"))("a stack on docker", (
     expect(await docker("volume", "ls", "--quiet", "--filter", `name=${stack}`)).toBe("");
   });
 });
+
+/** Beyond loopback, and as the record knows it, which nothing but the node's own container has told. The pin. */
+async function showsItsOwnCertificate(stack: string, dir: string, port: number): Promise<string> {
+  const record = JSON.parse(await readFile(join(dir, "infra", "stack.json"), "utf8"));
+  const [node] = record.nodes;
+  expect(node.url).toBe(`https://127.0.0.1:${port}`);
+  expect(await docker("port", `${stack}-a`)).toContain(`0.0.0.0:${port}`);
+  const pem = await docker("exec", `${stack}-a`, "cat", "/var/lib/cairn/tls.pem");
+  expect(pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.map(certificatePin)).toEqual([
+    node.certificate_sha256,
+    node.next_certificate_sha256,
+  ]);
+  const { code, body } = await livenessAt(port, pem);
+  expect({ code, body }).toMatchObject({ code: 200 });
+  return node.certificate_sha256;
+}
+
+/** As a program that trusts this certificate asks it. */
+function livenessAt(port: number, ca: string): Promise<{ readonly code: number | undefined; readonly body: string }> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: "127.0.0.1", port, path: "/health/live", servername: "localhost", ca }, (answer) => {
+      text(answer).then((body) => resolve({ code: answer.statusCode, body }), reject);
+    });
+    sent.on("error", reject).end();
+  });
+}
 
 /** Volumes without a name of ours: the files that are put into containers, secrets among them. */
 async function anonymousVolumes(stack: string): Promise<string[]> {

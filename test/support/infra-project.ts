@@ -25,12 +25,14 @@ export interface ProjectShape {
   readonly network?: string;
   /** Published port of each node; the plan's own choice when absent. */
   readonly port?: number;
+  /** Whether nodes make their certificates themselves. */
+  readonly tls?: boolean;
 }
 
 /** Writes, or rewrites, cairn.yaml and .env; the image is recorded as built. */
 export function writeProject(dir: string, shape: ProjectShape): void {
   mkdirSync(join(dir, "infra"), { recursive: true });
-  const { stack, nodes, memory = "512Mi", timezone = "UTC", postgres = true, port, network } = shape;
+  const { stack, nodes, memory = "512Mi", timezone = "UTC", postgres = true, port, network, tls = false } = shape;
   const agents = nodes.map((node) => `  agent-${node}: { provider: offline, node: ${node} }`);
   writeFileSync(
     join(dir, "cairn.yaml"),
@@ -39,6 +41,7 @@ export function writeProject(dir: string, shape: ProjectShape): void {
       "runtime:",
       `  default_agent: agent-${nodes[0]}`,
       `  timezone: ${timezone}`,
+      ...(tls ? ["  tls: auto"] : []),
       "providers:",
       "  offline: { kind: offline }",
       "agents:",

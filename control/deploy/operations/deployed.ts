@@ -1,9 +1,10 @@
 /** What comes after something was applied: writing down what runs, and what a failed change goes back to. */
 
 import type { ObservedNode } from "../inspection.ts";
-import { type StackRecord, stackOutputs } from "../schemas.ts";
+import { type RecordedCertificates, type StackRecord, stackOutputs } from "../schemas.ts";
 import { keepNodePlans } from "../state/node-plans.ts";
 import { shownBackend } from "./backend.ts";
+import { makesOwnCertificate, recordOwnCertificates } from "./own-certificates.ts";
 import { deployedNodes, readRecord, writeRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 import type { Session } from "./session.ts";
@@ -21,12 +22,13 @@ export async function recordDeployed(
   await recordImages(project, nodes, run);
   const outputs = stackOutputs.parse(applied);
   const before = await readRecord(run.dir);
-  // What was not part of this run shows the certificate that it had.
-  const certificateOf = (name: string): string | null => {
-    const recorded = nodes.includes(name) ? undefined : before?.nodes.find((one) => one.name === name);
-    return recorded === undefined ? project.certificate : recorded.certificate_sha256;
+  // What was not part of this run shows the certificate that it had; one that a node has made itself lies with its data.
+  const certificatesOf = (name: string): RecordedCertificates => {
+    const kept = !nodes.includes(name) || makesOwnCertificate(project, name);
+    const recorded = kept ? before?.nodes.find((one) => one.name === name) : undefined;
+    return recorded ?? { certificate_sha256: project.certificate, next_certificate_sha256: null };
   };
-  const deployed = deployedNodes(outputs.nodes, plan, certificateOf);
+  const deployed = deployedNodes(outputs.nodes, plan, certificatesOf);
   const data = outputs.data.map(({ name, place }) => ({ name, place }));
   await writeRecord(files, {
     schema: 1,
@@ -52,7 +54,7 @@ async function recordImages(
   await services.release.write(dir, { ...release, nodes: Object.fromEntries([...existing, ...now]) });
 }
 
-/** Waits for these nodes. Rejects with what failed, after the healthy ones among the others were kept. */
+/** Waits for these nodes, and learns what they show. Rejects with what failed, after the healthy ones among the others were kept. */
 export async function keptAfter(
   session: Session,
   project: ReadProject,
@@ -61,6 +63,7 @@ export async function keptAfter(
 ): Promise<readonly ObservedNode[]> {
   try {
     const observed = await waiting;
+    await recordOwnCertificates(session, project, nodes, observed);
     await keepHealthy(session, project, nodes, observed);
     return observed;
   } catch (error) {

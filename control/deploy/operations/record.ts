@@ -5,7 +5,7 @@ import type { DeploymentPlan, NodePlan } from "../../../infra/plan/types.ts";
 import { urlOf } from "../../../runtime/contracts/urls.ts";
 import { writeDurably } from "../../../runtime/files/durable.ts";
 import { type InfraFiles, infraFiles } from "../files.ts";
-import { type DeployedNode, type StackRecord, stackRecord } from "../schemas.ts";
+import { type DeployedNode, type RecordedCertificates, type StackRecord, stackRecord } from "../schemas.ts";
 
 /** Null when nothing is deployed from this directory, or the file cannot be understood: `up` writes it anew. */
 export async function readRecord(dir: string): Promise<StackRecord | null> {
@@ -28,14 +28,15 @@ export async function removeRecord(files: InfraFiles): Promise<void> {
 
 /** The stack's outputs with the addresses that the plan publishes and the certificates that the nodes show. */
 export function deployedNodes(
-  nodes: readonly Omit<DeployedNode, "url" | "certificate_sha256">[],
+  nodes: readonly Omit<DeployedNode, "url" | keyof RecordedCertificates>[],
   plan: DeploymentPlan,
-  certificateOf: (name: string) => string | null,
+  certificatesOf: (name: string) => RecordedCertificates,
 ): DeployedNode[] {
   return nodes.map(({ name, workload, place, image }) => {
     const planned = plan.nodes.find((one) => one.name === name);
     const url = planned ? publishedUrl(planned) : null;
-    return { name, workload, place, image, url, certificate_sha256: certificateOf(name) };
+    const { certificate_sha256, next_certificate_sha256 } = certificatesOf(name);
+    return { name, workload, place, image, url, certificate_sha256, next_certificate_sha256 };
   });
 }
 

@@ -16,7 +16,7 @@ export interface ReadProject {
   readonly dir: string;
   readonly plan: DeploymentPlan;
   readonly secrets: SecretValues;
-  /** SHA-256 fingerprint of the certificate that nodes show; null without TLS. */
+  /** SHA-256 fingerprint of the certificate that nodes are given; null without TLS, and where each makes its own. */
   readonly certificate: string | null;
   readonly warnings: readonly Issue[];
   readonly redactValues: readonly string[];

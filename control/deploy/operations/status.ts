@@ -89,6 +89,7 @@ function nodeStatus(
     image: seen?.image ?? recorded?.image ?? "",
     url: recorded?.url ?? null,
     certificate_sha256: recorded?.certificate_sha256 ?? null,
+    next_certificate_sha256: recorded?.next_certificate_sha256 ?? null,
     state,
     health: seen?.health ?? "unknown",
     version: seen?.version ?? null,

@@ -136,7 +136,7 @@ interface Outcome {
 
 /** `nodes`: those of this run. Waits for them: StartFailure where one does not start. */
 export async function finish(session: Session, project: ReadProject, outcome: Outcome): Promise<UpResult> {
-  const { nodes, data } = await recordDeployed(session, project, outcome.nodes, outcome.applied.outputs);
+  const deployed = await recordDeployed(session, project, outcome.nodes, outcome.applied.outputs);
   const unchanged = outcome.applied.diff.changes.length + outcome.drift.length === 0;
   const { restarts, released } = outcome;
   const watched = { nodes: outcome.nodes, restarts, unchanged, released };
@@ -146,6 +146,8 @@ export async function finish(session: Session, project: ReadProject, outcome: Ou
       : await session.driver.observe(session.run.signal);
   const healthy = outcome.nodes.every((name) => observed.find((one) => one.name === name)?.health === "healthy");
   await closeAbandoned(session.files, outcome.nodes);
+  // With the certificates that were learned meanwhile.
+  const { nodes, data } = (await readRecord(session.run.dir)) ?? deployed;
   const [first] = nodes;
   return {
     ...outcome.applied.diff,

@@ -17,7 +17,7 @@ import type { InfraFiles } from "../files.ts";
 export interface NodePlanCopy {
   readonly plan: DeploymentPlan;
   readonly variables: Readonly<Record<string, string>>;
-  /** SHA-256 fingerprint of the certificate that it shows; null without TLS. */
+  /** SHA-256 fingerprint of the certificate that it was given; null without TLS, and where it makes its own. */
   readonly certificate: string | null;
 }
 

@@ -106,6 +106,7 @@ const node = {
   image: `sha256:${"1".repeat(64)}`,
   url: null,
   certificate_sha256: null,
+  next_certificate_sha256: null,
   planned_image: null,
   version: "0.1.0",
   since: "2026-01-31T12:00:00.000Z",

@@ -26,6 +26,8 @@ export interface StubTarget {
   readonly health?: (node: string, container: Readonly<Record<string, unknown>>) => StubHealth | undefined;
   /** What is in every part's log. */
   readonly log?: string;
+  /** What a node has in `run/node.json`. */
+  readonly announced?: (node: string) => string;
   readonly database?: StubDatabase;
 }
 
@@ -124,7 +126,10 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
       ? {}
       : { database: stubServers(plan, target.database, plugins) }),
     connect: async () => ({ url: target.url ?? "http://127.0.0.1:1", close: async () => undefined }),
-    enter: async () => ({ program: "printf", args: ["%s", target.log ?? ""], close: async () => undefined }),
+    enter: async (part, action) => {
+      const text = part.kind === "node" && action.kind === "exec" ? target.announced?.(part.name) : target.log;
+      return { program: "printf", args: ["%s", text ?? ""], close: async () => undefined };
+    },
   };
 }
 

@@ -78,6 +78,11 @@ const CASES: [name: string, yaml: string, options?: ProjectFiles][] = [
     { files: { "tls/cert.pem": CERTIFICATE, "tls/key.pem": KEY } },
   ],
   [
+    "docker-tls-auto",
+    `${AGENTS}runtime: { tls: auto }\ndeployment: { target: docker, nodes: [{ name: one }, { name: two }] }\nmemory: { postgres: {} }\n`,
+    { variables: "SERVICE_PG_URL=postgres://cairn:secret-word@db.example.org/cairn\n" },
+  ],
+  [
     "docker-full",
     `${FULL}deployment: { target: docker, nodes: [{ name: one }, { name: two }], datahub: { postgres: true }, image: { registry: registry.example.org/team/cairn, username: deployer, password: "\${REGISTRY_PASSWORD}" } }\n`,
     FULL_FILES,

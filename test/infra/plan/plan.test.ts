@@ -124,6 +124,12 @@ describe("a plan is refused", () => {
       /one process/,
     ],
     [
+      "replicas that make a certificate each",
+      "target: kubernetes, kubernetes: { replicas: 2 }, datahub: { postgres: true } }\nmemory: { postgres: {} }\nruntime: { tls: auto",
+      "deployment.kubernetes.replicas",
+      /a certificate of its own.*deployment\.nodes/,
+    ],
+    [
       "requests above limits",
       "target: kubernetes, kubernetes: { requests: { memory: 2Gi } }",
       "deployment.kubernetes.limits.memory",
@@ -450,6 +456,22 @@ deployment: { target: docker, nodes: [{ name: one }], datahub: { postgres: true 
       "providers.xai.api_key",
     ]);
   });
+
+  test.each([
+    ["docker", "target: docker", "0.0.0.0"],
+    ["proxmox", `target: proxmox, ${PROXMOX}`, "0.0.0.0"],
+    ["kubernetes", "target: kubernetes", null],
+  ])(
+    "makes its certificate itself on %s, and is reached from beyond its host",
+    async (_target, deployment, address) => {
+      const project = await projectOf(`${AGENTS}runtime: { tls: auto }\ndeployment: { ${deployment} }\n`);
+      const [node] = project.plan.nodes;
+      expect(project.certificate).toBeNull();
+      expect(node).toMatchObject({ tls: true, publish: address === null ? null : { address } });
+      expect(node?.files.map(({ path }) => path)).toEqual(["/etc/cairn/cairn.yaml"]);
+      expect((await inContainer(project)).config.runtime.tls).toBe("auto");
+    },
+  );
 
   test("gets its certificate as a file and its key as a secret", async () => {
     const key = "-----BEGIN PRIVATE KEY-----\nMIGH\nAgEA\n-----END PRIVATE KEY-----\n";

@@ -12,6 +12,7 @@ import { recordDeployed } from "../deployed.ts";
 import { bringBack, inspectDeployed, ofNodes, planningFor } from "../drift.ts";
 import { isFull } from "../full-disk.ts";
 import { sharedWaiting, targetsOf } from "../guards.ts";
+import { recordOwnCertificates } from "../own-certificates.ts";
 import type { ReadProject } from "../services.ts";
 import type { Session } from "../session.ts";
 import { reconcileAndWait } from "../start-watch.ts";
@@ -130,13 +131,16 @@ async function applyTo(run: NodeRun, project: ReadProject, node: string, words: 
   const { diff, outputs } = await engine.up({ ...session.engineRun(), program, targets, replace: broken, refresh });
   // What is recorded is what was given to it, also where it does not work.
   await recordDeployed(session, own, [node], outputs);
-  await reconcileAndWait(session, {
+  const driver = await services.createDriver(own);
+  const observed = await reconcileAndWait(session, {
     nodes: [node],
     restarts: prepared.restarts,
     unchanged: diff.changes.length === 0,
-    driver: await services.createDriver(own),
+    driver,
     released: new Set([node]),
   });
+  // The gate asks it next.
+  await recordOwnCertificates({ ...session, driver }, own, [node], observed);
 }
 
 /** INFRA_HOST_UNREACHABLE where the node was not reached because its host is away: then nothing is known of the node. */
