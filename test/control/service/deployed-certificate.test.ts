@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { backupDeployed } from "../../../control/deploy/backup-deployed.ts";
 import { createDriver } from "../../../control/deploy/drivers/index.ts";
+import { createNodeAccess } from "../../../control/deploy/node-access.ts";
 import { databaseReachable } from "../../../control/doctor/checks/database/reachable.ts";
 import { deploymentNode } from "../../../control/doctor/checks/deployment/node.ts";
 import { openConnection } from "../../../control/service/connect.ts";
@@ -106,6 +107,22 @@ describe("a deployed node with a certificate of its own", () => {
       fix: expect.stringContaining("`cairn infra up`"),
     });
     expect(node.tokens).toEqual([]);
+  });
+
+  test("is asked by a rollout with what is recorded of it", async () => {
+    const asked = async (spec: Parameters<typeof deployed>[0]) => {
+      const { node, deployment } = await deployed(spec);
+      const { dir, home } = deployment;
+      const project = await readProject({ dir, home, env: bareEnvironment() });
+      const driver = await createDriver(project.plan, project.secrets);
+      await createNodeAccess(deployment).resume({ project, driver, node: "main" }, never);
+      return node.tokens;
+    };
+    expect(await asked({})).toEqual(["Bearer cairn_test-token-of-the-owner"]);
+    expect(await asked({ recorded: await identity(), announced: true })).toHaveLength(1);
+    // The certificate of cairn.yaml may be one that the node does not have yet.
+    const refused = { code: "RUNTIME_CERTIFICATE_REFUSED" };
+    await expect(asked({ recorded: await identity() })).rejects.toMatchObject(refused);
   });
 
   test("a record of an earlier version names the way out, too", async () => {

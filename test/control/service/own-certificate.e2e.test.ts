@@ -100,6 +100,7 @@ test("a node keeps the certificate that it has made, shows it to other clients u
   await run(cli, ["restart"]);
   expect(await run(cli, ["status"])).toMatchObject({ running: true, error: null });
   expect(JSON.stringify(await run(cli, ["logs", "--level", "warn"]))).toContain("was damaged");
+  await run(cli, ["stop"]);
 });
 
 test("a restart that cannot read its certificate leaves the node that runs", async () => {

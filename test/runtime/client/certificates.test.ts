@@ -32,8 +32,8 @@ describe("a client of a node with a certificate that nobody signs", () => {
   test("talks to one that shows the next of the certificates that it knows", async () => {
     const [current, next] = [await identity(), await identity()];
     const node = await tlsNode(next);
-    const known = createClient({ baseUrl: node.url, token: TOKEN, certificate: [pinOf(current), pinOf(next)] });
-    expect((await known.health()).version).toBe("1.2.3");
+    const client = createClient({ baseUrl: node.url, token: TOKEN, certificate: [pinOf(current), pinOf(next)] });
+    expect((await client.health()).version).toBe("1.2.3");
     const other = createClient({ baseUrl: node.url, token: TOKEN, certificate: [pinOf(current), "AB:CD"] });
     await expect(other.health()).rejects.toMatchObject({
       code: "RUNTIME_CERTIFICATE_REFUSED",

@@ -109,7 +109,7 @@ describe("what nodes show that make their certificates themselves", () => {
   it("is an error of the container, or of its host, where that cannot be entered", async () => {
     const broken = `case "$*" in exec*) echo "cat: no such file" >&2; exit 1 ;; esac`;
     await expect(recorded(broken)).rejects.toMatchObject({ message: expect.stringContaining("no such file") });
-    const away = `echo "Cannot connect to the Docker daemon at unix:///var/run/docker.sock" >&2; exit 1`;
-    await expect(recorded(away)).rejects.toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
+    const unreachable = `echo "Cannot connect to the Docker daemon at unix:///var/run/docker.sock" >&2; exit 1`;
+    await expect(recorded(unreachable)).rejects.toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
   });
 });
