@@ -23,6 +23,10 @@ let plugins: StubPlugins;
 let shown: Record<string, string>;
 /** What was recorded of a node when its gate was asked. */
 let gated: string[];
+/** Where a gate asked its node. */
+let gates: string[];
+/** Whether nodes without TLS fail their gate. */
+let failing = false;
 
 const announced = (node: string) =>
   JSON.stringify({ certificate_sha256: pin(shown[node] ?? "00"), next_certificate_sha256: pin("FF") });
@@ -31,7 +35,13 @@ const recorded = (): Record<string, string> => {
   return Object.fromEntries(nodes.map((node: Record<string, string>) => [node["name"], node["certificate_sha256"]]));
 };
 const access: NodeAccess = {
-  gate: async ({ node }) => void gated.push(`${node} ${recorded()[node]?.slice(0, 2)}`),
+  async gate({ node, driver, project }) {
+    gated.push(`${node} ${recorded()[node]?.slice(0, 2)}`);
+    const { url } = await driver.connect(node, new AbortController().signal);
+    gates.push(url);
+    if (failing && project.plan.nodes.some(({ name, tls }) => name === node && !tls))
+      throw new Error("it does not pass");
+  },
   pause: async () => undefined,
   resume: async () => undefined,
 };
@@ -50,6 +60,7 @@ describe("nodes that make their certificates themselves", { concurrent: false },
     vi.stubEnv("PATH", `${plugins.bin}:${process.env["PATH"]}`);
     vi.stubEnv("PULUMI_HOME", join(base, "pulumi"));
     gated = [];
+    gates = [];
   });
   afterAll(() => rmSync(base, { recursive: true, force: true }));
 
@@ -80,6 +91,16 @@ describe("nodes that make their certificates themselves", { concurrent: false },
     const result = await roll(run(), { image: undefined, adopt: false, yes: true, onFailure: "rollback" });
     expect(result).toMatchObject({ healthy: true, roll: { outcome: "rolled", done: ["one", "two"] } });
     expect(gated).toEqual(["one A4", "two B4"]);
+  });
+
+  it("are asked as what they are, on the way back from a change to plain HTTP", async () => {
+    failing = true;
+    writeProject(dir, { ...SHAPE, tls: false, timezone: "Europe/Berlin" });
+    const result = await roll(run(), { image: undefined, adopt: false, yes: true, onFailure: "rollback" });
+    failing = false;
+    expect(result).toMatchObject({ roll: { outcome: "rolled_back", failed: "one" } });
+    expect(gates).toEqual(["http://127.0.0.1:7433", "https://127.0.0.1:7433"]);
+    expect(recorded()).toEqual({ one: pin("A4"), two: pin("B4") });
   });
 
   it("are no more asked when they are given none any more", async () => {

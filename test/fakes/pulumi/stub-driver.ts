@@ -6,6 +6,7 @@ import type { DatabaseServers, Finding, TargetDriver } from "../../../control/de
 import type { Drift, ObservedNode } from "../../../control/deploy/inspection.ts";
 import { databaseData } from "../../../infra/plan/names.ts";
 import type { DeploymentPlan, DockerPlan } from "../../../infra/plan/types.ts";
+import { urlOf } from "../../../runtime/contracts/urls.ts";
 import type { StubPlugins } from "./stub-plugins.ts";
 
 const CONTAINER = "docker:index/container:Container";
@@ -125,7 +126,10 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
     ...(target.database === undefined || plan.target !== "docker"
       ? {}
       : { database: stubServers(plan, target.database, plugins) }),
-    connect: async () => ({ url: target.url ?? "http://127.0.0.1:1", close: async () => undefined }),
+    connect: async (name) => {
+      const { tls = false, publish = null } = plan.nodes.find((node) => node.name === name) ?? {};
+      return { url: target.url ?? urlOf("127.0.0.1", publish?.port ?? 1, tls), close: async () => undefined };
+    },
     enter: async (part, action) => {
       const text = part.kind === "node" && action.kind === "exec" ? target.announced?.(part.name) : target.log;
       return { program: "printf", args: ["%s", text ?? ""], close: async () => undefined };

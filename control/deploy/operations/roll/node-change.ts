@@ -144,8 +144,10 @@ async function applyTo(run: NodeRun, project: ReadProject, node: string, words: 
 }
 
 /** INFRA_HOST_UNREACHABLE where the node was not reached because its host is away: then nothing is known of the node. */
-async function pass({ run, driver, phase }: Session, project: ReadProject, node: string): Promise<void> {
+async function pass({ run, phase }: Session, project: ReadProject, node: string): Promise<void> {
   phase("gate", `Testing ${node}`);
+  // Of what the node has: what it had before may have been another port, or no TLS.
+  const driver = await run.services.createDriver(project);
   try {
     await run.services.nodes.gate({ project, driver, node }, run.signal);
   } catch (error) {

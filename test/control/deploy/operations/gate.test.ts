@@ -12,9 +12,10 @@ const refusal = new InfraError("INFRA_FAILED", "It reports another version.");
 
 /** What the gate of a node ends with that is observed like this. */
 async function ended(state: "running" | "unknown"): Promise<{ readonly error: unknown; readonly unrelated: boolean }> {
+  const driver = { observe: async () => [{ name: "one", state, place: "ssh://far.example" }] };
+  const services = { nodes: { gate: () => Promise.reject(refusal) }, createDriver: async () => driver };
   const session = {
-    run: { signal: new AbortController().signal, services: { nodes: { gate: () => Promise.reject(refusal) } } },
-    driver: { observe: async () => [{ name: "one", state, place: "ssh://far.example" }] },
+    run: { signal: new AbortController().signal, services },
     files: infraFiles(await mkdtemp(join(tmpdir(), "cairn-gate-")), "lab"),
     phase: () => undefined,
   };
