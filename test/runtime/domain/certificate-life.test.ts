@@ -3,7 +3,7 @@ import { certificateStep, firstSpan, spanAfter } from "../../../runtime/domain/c
 
 const DAY_MS = 86_400_000;
 const MADE = new Date("2030-01-01T00:00:00Z");
-const after = (days: number) => new Date(MADE.getTime() + days * DAY_MS);
+const daysLater = (days: number) => new Date(MADE.getTime() + days * DAY_MS);
 const current = firstSpan(MADE);
 const next = spanAfter(current);
 
@@ -16,7 +16,7 @@ describe("the life of a certificate that a node makes", () => {
     ["after the end of the next one, too", 1_300, "anew"],
     ["by a clock that is behind", -3_650, "keep"],
   ])("%s", (_when, days, step) => {
-    expect(certificateStep({ current, next, fits: true }, after(days))).toBe(step);
+    expect(certificateStep({ current, next, fits: true }, daysLater(days))).toBe(step);
   });
 
   it("ends where the node has got another name", () => {
@@ -26,7 +26,7 @@ describe("the life of a certificate that a node makes", () => {
   it("leaves a node at least four hundred days without a restart, and no certificate is valid for more than 825", () => {
     let shown = { current, next };
     for (let day = 0; day <= 5_000; day += 7) {
-      const now = after(day);
+      const now = daysLater(day);
       const step = certificateStep({ ...shown, fits: true }, now);
       expect(step).not.toBe("anew");
       if (step === "next") shown = { current: shown.next, next: spanAfter(shown.next) };
