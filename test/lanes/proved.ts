@@ -107,6 +107,8 @@ export const PROVED: Readonly<Record<string, string>> = {
     "A full disk of a Proxmox host, in the middle of `up` and of an upgrade of PostgreSQL, is named, and with room the same command finishes, no row lost.",
   "test/control/deploy/proxmox-faults.nightly.test.ts":
     "A Proxmox host that is rebooted or silent in the middle of a command is said in a sentence and in bounded time, and the same command finishes, no row lost.",
+  "test/control/deploy/own-certificates.engine.test.ts":
+    "What nodes show that make their certificates themselves is learned in their containers by each run, before a gate.",
   "test/control/deploy/postgres-recovery-proxmox.nightly.test.ts":
     "On Proxmox `recover` ends an upgrade of PostgreSQL that was cut off, the passphrase lost as well, with the data that count.",
   "test/control/deploy/postgres-upgrade.nightly.test.ts":

@@ -82,7 +82,7 @@ function parsed(text: string): unknown {
 
 function unknown(node: string, why: string): InfraError {
   return new InfraError("INFRA_FAILED", `It cannot be learned which certificate ${node} shows: ${why}.`, {
-    hint: `The node runs. See \`cairn logs --node ${node}\`, and run the same command again: commands refuse a certificate that is not recorded.`,
+    hint: "The node runs. Run the same command again: commands refuse a certificate that is not recorded.",
   });
 }
 
