@@ -130,6 +130,7 @@ export interface MeshNode {
   readonly schema: number;
   readonly address: string | null;
   readonly certificate_sha256: string | null;
+  readonly next_certificate_sha256: string | null;
   /** Those that it is configured to host. */
   readonly agents: readonly string[];
   /** Those whose turns it runs now. */

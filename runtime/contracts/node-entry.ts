@@ -21,6 +21,8 @@ export interface NodeEntry {
   readonly address: string | null;
   /** Fingerprint of its certificate (contracts/certificates.ts); null without TLS. */
   readonly certificate_sha256: string | null;
+  /** Of the one that follows it; null where none is known. */
+  readonly next_certificate_sha256: string | null;
   /** Agents that it is configured to host. */
   readonly agents: readonly string[];
   readonly status: NodeStatus;

@@ -15,6 +15,7 @@ const nodeEntry = z.object({
   schema: z.number(),
   address: z.string().nullable(),
   certificate_sha256: z.string().nullable(),
+  next_certificate_sha256: z.string().nullable(),
   agents: z.array(z.string()),
   status: z.enum(NODE_STATUSES),
   made_at: z.string(),

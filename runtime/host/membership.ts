@@ -32,8 +32,8 @@ export interface Membership {
   readonly service: Service;
   /** Rejects when this node must not go on; pending else. */
   readonly unfit: Promise<never>;
-  /** Fingerprint of the certificate that it shows; null without TLS. Before its start. */
-  shows(certificate: string | null): void;
+  /** Fingerprints of the certificate that it shows and of the one that follows it; null without. Before its start. */
+  shows(certificate: string | null, next: string | null): void;
   /** Whether it is drained has changed. */
   notify(): void;
   /** After its lease had run out. MEMORY_SCHEMA_MISMATCH where the schema has become one meanwhile that it cannot work with: it is unfit. */
@@ -47,7 +47,10 @@ export function createMembership(deps: MembershipDeps): Membership {
   const registry = createNodeRegistry({ database, logger });
   const unfit = Promise.withResolvers<never>();
   unfit.promise.catch(() => undefined);
-  let certificate: string | null = null;
+  let shown: Pick<NodeEntry, "certificate_sha256" | "next_certificate_sha256"> = {
+    certificate_sha256: null,
+    next_certificate_sha256: null,
+  };
   let schema = 0;
   let published: NodeStatus | null = null;
   let written: readonly NodeEntry[] = [];
@@ -59,7 +62,7 @@ export function createMembership(deps: MembershipDeps): Membership {
         name: identity.name,
         version,
         schema,
-        certificate_sha256: certificate,
+        ...shown,
         status,
         made_at: deps.clock.now().toISOString(),
       },
@@ -84,8 +87,8 @@ export function createMembership(deps: MembershipDeps): Membership {
   return {
     registry,
     unfit: unfit.promise,
-    shows(shown) {
-      certificate = shown;
+    shows(certificate, next) {
+      shown = { certificate_sha256: certificate, next_certificate_sha256: next };
     },
     service: {
       name: "membership",

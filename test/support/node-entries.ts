@@ -17,6 +17,7 @@ export function entryOf(
       schema: 22,
       address: null,
       certificate_sha256: null,
+      next_certificate_sha256: null,
       agents: ["main"],
       status: "online",
       made_at: "2026-01-01T00:00:00.000Z",

@@ -45,7 +45,15 @@ const reading = createFakeReading();
 const fleet = [
   { name: "attic", status: "offline", hosts: [], address: null, self: false },
   { name: "box\u001b[31m", status: "online", hosts: ["main", "other"], address: "https://box:7433", self: true },
-].map((node) => ({ id: "0".repeat(32), version: "0.1.0", schema: 22, certificate_sha256: null, agents: [], ...node }));
+].map((node) => ({
+  id: "0".repeat(32),
+  version: "0.1.0",
+  schema: 22,
+  certificate_sha256: null,
+  next_certificate_sha256: null,
+  agents: [],
+  ...node,
+}));
 const queues = [
   {
     queue: "synthesize-tool-call",

@@ -37,6 +37,7 @@ const meshNode = z.looseObject({
   schema: count.describe("The latest migration that it knows"),
   address: z.string().nullable().describe("Where other nodes reach it"),
   certificate_sha256: z.string().nullable(),
+  next_certificate_sha256: z.string().nullable(),
   agents: z.array(z.string()).describe("Those that it is configured to host"),
   hosts: z.array(z.string()).describe("Those whose turns it runs now"),
   status: z.enum(["online", "draining", "stopped", "offline"]),

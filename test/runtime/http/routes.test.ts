@@ -335,6 +335,7 @@ describe("the mesh", () => {
         schema: 22,
         address: null,
         certificate_sha256: null,
+        next_certificate_sha256: null,
         agents: ["main", "other"],
         hosts: ["main"],
         status: "online",
