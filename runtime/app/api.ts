@@ -16,6 +16,7 @@ import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
 import type { Capture } from "./capture/capture.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { MemoryReading } from "./reading.ts";
+import type { Rollouts } from "./rollouts.ts";
 import type { UsageLedger } from "./usage/report.ts";
 
 export interface NumberedEvent {
@@ -262,6 +263,8 @@ export interface Application {
   readonly agents: () => readonly { readonly name: string; readonly model: string }[];
   readonly turns: Turns;
   readonly commands: Commands;
+  /** A turn that this very node runs, and asks no model. Resolves with its end; errors as of any turn. */
+  readonly testTurn: (signal: AbortSignal) => Promise<TurnResult>;
   readonly memoryTools: MemoryTools;
   readonly reading: MemoryReading;
   readonly capture: Capture;
@@ -275,4 +278,5 @@ export interface Application {
   readonly lifecycle: Lifecycle;
   /** The nodes that share the store. */
   readonly members: () => Promise<readonly Member[]>;
+  readonly rollouts: Rollouts;
 }

@@ -11,6 +11,7 @@ import { asConnectionError, type Connection, call, queryOf, type RequestOptions,
 import { jobCalls } from "./jobs.ts";
 import { postMcp } from "./mcp.ts";
 import { type ReadingCalls, readingCalls } from "./reading.ts";
+import { type RolloutCalls, rolloutCalls } from "./rollouts.ts";
 import type {
   BackfillResult,
   BackupList,
@@ -53,13 +54,15 @@ export interface DrainOptions {
   readonly resumeAfterS?: number;
   /** Resolves when the node is drained, not at once. */
   readonly wait?: boolean;
+  /** Of a rollout: INFRA_LOCKED when a later lease was granted. */
+  readonly lease?: number;
 }
 
 /**
  * Failures are CairnErrors, as the node raised them, or RUNTIME_NOT_RUNNING, CHANNEL_CONNECTION_LOST, RUNTIME_NOT_READY,
  * RUNTIME_CERTIFICATE_REFUSED of the way there.
  */
-export interface Client extends ReadingCalls {
+export interface Client extends ReadingCalls, RolloutCalls {
   live(options?: CallOptions): Promise<void>;
   /** False while the node is starting, draining, without database, or not there at all. */
   ready(options?: CallOptions): Promise<boolean>;
@@ -112,6 +115,8 @@ export interface Client extends ReadingCalls {
 
   drain(options?: CallOptions & DrainOptions): Promise<void>;
   resume(options?: CallOptions): Promise<void>;
+  /** A turn that this very node runs, and asks no model; errors as of any turn. */
+  testTurn(options?: CallOptions): Promise<{ readonly turn_id: string; readonly text: string }>;
   /** The archive's bytes; throws CHANNEL_CONNECTION_LOST when it is not complete. */
   backup(options?: { signal?: AbortSignal }): AsyncGenerator<Uint8Array>;
   /** Scheduled ones on the node's disk, newest first. With `verify` the node reads each to its end: as long as that takes. */
@@ -174,6 +179,7 @@ export function createClient(options: ClientOptions): Client {
     ...adminCalls(connection),
     ...jobCalls(connection),
     ...readingCalls(connection),
+    ...rolloutCalls(connection),
     usage: (query, given) => call(connection, `/api/usage${queryOf({ ...query })}`, given),
     mcp: (message, given) => postMcp(connection, message, given),
     memoryTool: (name, args, given) =>
@@ -268,14 +274,21 @@ function adminCalls(connection: Connection) {
         ...given,
       }),
     async drain(given: CallOptions & DrainOptions = {}): Promise<void> {
-      const { deadlineS, resumeAfterS, wait, ...rest } = given;
+      const { deadlineS, resumeAfterS, wait, lease, ...rest } = given;
       const json = {
         ...(deadlineS === undefined ? {} : { deadline_s: deadlineS }),
         ...(resumeAfterS === undefined ? {} : { resume_after_s: resumeAfterS }),
         ...(wait === undefined ? {} : { wait }),
+        ...(lease === undefined ? {} : { lease }),
       };
       await post("/api/admin/drain", json, rest);
     },
+    testTurn: (given?: CallOptions) =>
+      call<{ turn_id: string; text: string }>(connection, "/api/admin/test-turn", {
+        method: "POST",
+        json: {},
+        ...given,
+      }),
     async resume(given?: CallOptions): Promise<void> {
       await post("/api/admin/resume", {}, given);
     },

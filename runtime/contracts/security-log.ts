@@ -18,6 +18,7 @@ export type SecurityEventName =
   | "memory.import"
   | "memory.forget"
   | "node.drain"
+  | "rollout.lease"
   | "node.resume"
   | "configuration.changed";
 

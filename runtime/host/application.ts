@@ -3,7 +3,9 @@
 import { randomBytes } from "node:crypto";
 import type { Application } from "../app/api.ts";
 import { createHealth } from "../app/health.ts";
+import { createLeaseTable } from "../app/leases.ts";
 import type { NodeRegistry } from "../app/mesh/registry.ts";
+import { createRollouts } from "../app/rollouts.ts";
 import { createTokens } from "../app/tokens.ts";
 import { createUsageLedger } from "../app/usage/report.ts";
 import type { LoadedConfig } from "../config/index.ts";
@@ -50,6 +52,7 @@ export function composeApplication(parts: ApplicationParts): Application {
         model: model ?? providers.get(provider)?.getModel() ?? "",
       })),
     turns: turns.turns,
+    testTurn: turns.testTurn,
     commands: turns.commands,
     memoryTools: memory.tools,
     reading: memory.reading,
@@ -81,5 +84,6 @@ export function composeApplication(parts: ApplicationParts): Application {
     usage: createUsageLedger({ database, clock }),
     lifecycle,
     members: parts.members,
+    rollouts: createRollouts({ database, leases: createLeaseTable(database) }),
   };
 }

@@ -28,6 +28,7 @@ import type { Provider } from "../contracts/provider.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
 import type { Prices } from "../domain/usage.ts";
 import type { Service } from "./services.ts";
+import { createTestTurn, testAgent, testProvider } from "./test-turn.ts";
 
 export interface TurnParts {
   readonly database: Database;
@@ -35,11 +36,15 @@ export interface TurnParts {
   readonly memory: Required<Memory>;
   readonly attachments: AttachmentStore;
   readonly agents: ReadonlyMap<string, Agent>;
+  /** Directory for the workspaces of users who are not the owner. */
+  readonly workspacesOfOthers: string;
   readonly tools: ToolRegistry;
   readonly providers: ReadonlyMap<string, Provider>;
   /** By provider. */
   readonly prices: ReadonlyMap<string, Prices>;
   readonly channels: ReadonlyMap<string, Channel>;
+  /** One that sends nothing by itself: the node tests itself over it. */
+  readonly testChannel: string;
   readonly hooks: HookPipeline;
   readonly limits: TurnLimits;
   readonly node: { readonly id: string; readonly name: string };
@@ -68,6 +73,11 @@ export type TurnWork = ReturnType<typeof composeTurns>;
 export function composeTurns(parts: TurnParts) {
   const { database, memory, agents, providers, channels, hooks, limits, node, clock, logger, newId, isDraining } =
     parts;
+  const own = testAgent(node, parts.workspacesOfOthers);
+  const withOwn = {
+    agents: new Map([...agents, [own.name, own]]),
+    providers: new Map([...providers, [testProvider.id, testProvider]]),
+  };
   const store = new TurnStore({ database, owner: { node: node.id, boot: parts.boot }, leaseMs: limits.leaseMs, newId });
   const hub = new StreamHub(clock.monotonic);
   const inbox = createInbox({ database, limits, newId });
@@ -90,10 +100,16 @@ export function composeTurns(parts: TurnParts) {
   });
   const run = createTurnRunner({
     ...parts,
-    providers,
+    ...withOwn,
     store,
     prompts: createPromptBuilder({ logger }),
-    callModel: createModelCaller({ providers, hooks, redact: parts.redactValues, prices: parts.prices, logger }),
+    callModel: createModelCaller({
+      providers: withOwn.providers,
+      hooks,
+      redact: parts.redactValues,
+      prices: parts.prices,
+      logger,
+    }),
     toolRunner: createToolRunner({ hooks, clock, logger }),
     onWaiting: () => outbox.kick(),
     onEnded: (agent, state, durationS) => {
@@ -101,7 +117,17 @@ export function composeTurns(parts: TurnParts) {
       parts.onEnded(agent, state, durationS);
     },
   });
-  const dispatcher = new Dispatcher({ database, store, placement, run, hub, limits, clock, logger });
+  const dispatcher = new Dispatcher({
+    database,
+    store,
+    // Its own tests need no lease beside that of its identity: the name is nobody else's.
+    placement: { ...placement, hosted: () => [...placement.hosted(), own.name] },
+    run,
+    hub,
+    limits,
+    clock,
+    logger,
+  });
   const turns = createTurns({
     database,
     agents: new Set(agents.keys()),
@@ -131,6 +157,7 @@ export function composeTurns(parts: TurnParts) {
   return {
     store,
     turns,
+    testTurn: createTestTurn({ agent: own, channel: parts.testChannel, inbox, turns, dispatcher, newId }),
     commands,
     dispatcher,
     placement,

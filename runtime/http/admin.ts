@@ -26,6 +26,12 @@ const drainSchema = z.strictObject({
     .max(3600)
     .optional()
     .describe("Accept messages again by itself after so many seconds; default: only when it is resumed."),
+  lease: z
+    .number()
+    .int()
+    .positive()
+    .optional()
+    .describe("Of a rollout: refused when a later lease was granted; default: an operator's own wish."),
 });
 
 const restoredSchema = z.object({
@@ -46,10 +52,13 @@ const backupSchema = z.object({
 /** The body is a stream: there is nothing to validate, only to describe. */
 const uploadSchema = z.unknown().describe("The bytes, of any length.");
 
+const testedSchema = success(z.object({ turn_id: z.string(), text: z.string() }));
+
 const drainingSchema = success(z.object({ draining: z.boolean() }));
 
 export function registerAdmin(server: Server, deps: RouteDeps): void {
   registerLifecycle(server, deps);
+  registerTestTurn(server, deps);
   // Uploads are streams of any length: in a scope of their own, where no parser reads them into memory.
   server.register(async (scope) => {
     scope.removeAllContentTypeParsers();
@@ -67,11 +76,12 @@ function registerLifecycle(server: Server, { app }: RouteDeps): void {
         tags: ["admin"],
         summary: "Stop accepting messages, let active turns end, and hand agents over to other nodes",
         body: drainSchema.nullish(),
-        response: { 200: drainingSchema },
+        response: { 200: drainingSchema, 409: errorSchema },
       },
     },
     async (request) => {
-      const { deadline_s: deadline, resume_after_s: resumeAfter, wait } = request.body ?? {};
+      const { deadline_s: deadline, resume_after_s: resumeAfter, wait, lease } = request.body ?? {};
+      if (lease !== undefined) await app.rollouts.requireNewest(lease);
       const drained = app.lifecycle.drain(milliseconds(deadline), milliseconds(resumeAfter));
       if (wait) await drained;
       else drained.catch((error: unknown) => request.log.error({ err: error }, "drain failed"));
@@ -88,6 +98,24 @@ function registerLifecycle(server: Server, { app }: RouteDeps): void {
     async () => {
       await app.lifecycle.resume();
       return ok({ draining: app.lifecycle.draining });
+    },
+  );
+}
+
+function registerTestTurn(server: Server, { app, closing }: RouteDeps): void {
+  server.post(
+    "/api/admin/test-turn",
+    {
+      config: { access: "admin" },
+      schema: {
+        tags: ["admin"],
+        summary: "Run a turn on this very node, whichever agents it hosts; it asks no model",
+        response: { 200: testedSchema },
+      },
+    },
+    async (_request, reply) => {
+      const { turn_id: turnId, text } = await app.testTurn(AbortSignal.any([clientGone(reply), closing]));
+      return ok({ turn_id: turnId, text });
     },
   );
 }

@@ -24,6 +24,7 @@ import { installOpenApi, registerOpenApi } from "./openapi.ts";
 import { installOriginCheck } from "./origin.ts";
 import { registerReading } from "./reading.ts";
 import { limitPipelining, limitRequests } from "./requests-at-work.ts";
+import { registerRollouts } from "./rollouts.ts";
 import { registerRoot } from "./root.ts";
 import { installSecurityEvents } from "./security-events.ts";
 import { registerTokens } from "./tokens.ts";
@@ -111,6 +112,7 @@ export function createServer(deps: ServerDeps): Server {
     registerUsage(scope, shared);
     registerReading(scope, shared);
     registerMesh(scope, shared);
+    registerRollouts(scope, shared);
     registerOpenApi(scope);
   });
   server.register(async () => refuseOtherMethods());

@@ -16,6 +16,7 @@ import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Selection } from "../../runtime/contracts/forgetting.ts";
+import { NO_USAGE } from "../../runtime/contracts/message.ts";
 import type { Member } from "../../runtime/contracts/node-entry.ts";
 import { isFinal, type StreamEvent, type TurnResult, type WaitingQuestion } from "../../runtime/contracts/stream.ts";
 import type { UsageCounts } from "../../runtime/contracts/usage.ts";
@@ -139,6 +140,15 @@ export function createFakeApplication(): FakeApplication {
     version: "0.1.0",
     node: { id: "node-1", name: "first" },
     members: async () => [member()],
+    testTurn: async () => ({ turn_id: "t", session: "s", text: "ok", usage: NO_USAGE, interrupted: false }),
+    rollouts: {
+      acquire: async () => ({ number: 1, ttlMs: 30_000 }),
+      renew: async () => undefined,
+      release: async () => undefined,
+      requireNewest: async () => undefined,
+      list: async () => [],
+      write: async () => undefined,
+    },
     agents: () => [
       { name: "main", model: "offline" },
       { name: "other", model: "offline" },
