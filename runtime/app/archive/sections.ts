@@ -177,7 +177,8 @@ export const ATTACHMENTS = "attachments";
 /**
  * Tables that stay out on purpose. Who embeds or summarizes what belongs to the running nodes; what was given up gets its
  * attempts anew where it is restored. What is counted for searches is counted again there, and summaries are merged into the
- * wiki's pages again, which changes what they have said and adds nothing.
+ * wiki's pages again, which changes what they have said and adds nothing. The nodes that share the store, and how they were rolled
+ * out, are of those nodes.
  */
 export const NOT_ARCHIVED: readonly string[] = [
   "embedding_work",
@@ -190,6 +191,8 @@ export const NOT_ARCHIVED: readonly string[] = [
   "search_agents",
   "search_gaps",
   "access_version",
+  "nodes",
+  "rollouts",
 ];
 
 /** The sections of a store whose embedding models have the given ids. */
