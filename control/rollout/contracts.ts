@@ -10,13 +10,16 @@ export interface RolloutClock extends Clock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Goes with every command. Both parts only grow: `lease` from holder to holder, `command` with each of one holder. */
+/** Goes with every command. Both numbers only grow: `lease` from holder to holder, `command` with each of one holder. */
 export interface FencingToken {
+  /** Of the fleet's database: numbers of another one, such as a former one of the same stack, say nothing here. */
+  readonly fleet: string;
   readonly lease: number;
   readonly command: number;
 }
 
 export interface LeaseGrant {
+  readonly fleet: string;
   /** Higher than that of every grant before it. */
   readonly number: number;
   /** Milliseconds for which it is held after each renewal. */
@@ -36,6 +39,8 @@ export interface FleetLease {
 /** A rollout as its journal has it. */
 export interface RolloutEntry {
   readonly id: string;
+  /** Who began it. */
+  readonly holder: string;
   /** Identity of the image that all nodes are to get. */
   readonly to: string;
   /** What each node had; null: nothing, so that there is no way back. In the order in which they are changed. */
@@ -97,7 +102,7 @@ export interface NodeDriver {
   fence(token: FencingToken, signal: AbortSignal): Promise<void>;
   /**
    * The node stops taking messages, and its turns end, or are interrupted visibly at the node's deadline. Resolves when it has none,
-   * also where nothing runs. It stays so when its program restarts, and serves again by itself after `holdMs` without a swap.
+   * also where nothing runs. It serves again by itself after `holdMs` without a swap.
    */
   drain(token: FencingToken, holdMs: number, signal: AbortSignal): Promise<void>;
   /** Stop first: the former program has ended before this one starts. The image is there before anything stops. */

@@ -74,7 +74,7 @@ class LeaseKeeper implements HeldLease {
     if (this.#clock.monotonic() >= this.#until) this.#lose();
     this.signal.throwIfAborted();
     this.#commands++;
-    return { lease: this.number, command: this.#commands };
+    return { fleet: this.#grant.fleet, lease: this.number, command: this.#commands };
   }
 
   stop(): void {

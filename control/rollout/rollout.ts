@@ -62,10 +62,10 @@ export function beginRollout(ports: RolloutPorts, request: RolloutRequest, signa
     const { observed, unreachable } = await fenceAndObserve(ports, commands, names);
     const [first] = unreachable;
     if (first !== undefined) throw first.error;
-    const { id, to, onFailure, maxUnavailable } = request;
+    const { id, holder, to, onFailure, maxUnavailable } = request;
     const from = notReadyFirst(names, observed).map((node) => ({ node, image: observed.get(node)?.image ?? null }));
     const startedAt = ports.clock.now().toISOString();
-    const entry = { id, to, from, onFailure, maxUnavailable, startedAt, steps: [], end: null };
+    const entry = { id, holder, to, from, onFailure, maxUnavailable, startedAt, steps: [], end: null };
     const journal = await Journal.begin<FleetStep, RolloutEntry>(
       storeOf(ports, commands),
       () => ports.clock.now(),

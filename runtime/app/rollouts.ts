@@ -2,6 +2,7 @@
 
 import type { Database } from "../contracts/database.ts";
 import { InfraError } from "../contracts/errors.ts";
+import type { NewId } from "../contracts/ports.ts";
 import type { RolloutLease, RolloutRecord } from "../contracts/rollout.ts";
 import type { LeaseTable } from "./leases.ts";
 
@@ -24,8 +25,12 @@ const TTL_MS = 30_000;
 /** Records that are kept. */
 const KEEP = 100;
 
-export function createRollouts(deps: { readonly database: Database; readonly leases: LeaseTable }): Rollouts {
-  const { database, leases } = deps;
+export function createRollouts(deps: {
+  readonly database: Database;
+  readonly leases: LeaseTable;
+  readonly newId: NewId;
+}): Rollouts {
+  const { database, leases, newId } = deps;
 
   async function locked(): Promise<InfraError> {
     const holder = (await leases.read(LEASE))?.["holder"];
@@ -38,8 +43,11 @@ export function createRollouts(deps: { readonly database: Database; readonly lea
   return {
     async acquire(id, holder) {
       const number = await leases.acquire(LEASE, id, TTL_MS);
-      if (number === null || !(await leases.note(LEASE, id, { holder }))) throw await locked();
-      return { number, ttlMs: TTL_MS };
+      if (number === null) throw await locked();
+      const known = (await leases.read(LEASE))?.["fleet"];
+      const fleet = typeof known === "string" ? known : newId();
+      if (!(await leases.note(LEASE, id, { holder, fleet }))) throw await locked();
+      return { fleet, number, ttlMs: TTL_MS };
     },
     async renew(number) {
       const { count } = await database.query(

@@ -14,12 +14,12 @@ export function rolloutCalls(connection: Connection) {
       request: { readonly id: string; readonly holder: string },
       given?: CallOptions,
     ): Promise<RolloutLease> {
-      const { number, ttl_ms: ttlMs } = await call<{ readonly number: number; readonly ttl_ms: number }>(
+      const { ttl_ms: ttlMs, ...lease } = await call<Omit<RolloutLease, "ttlMs"> & { readonly ttl_ms: number }>(
         connection,
         LEASE,
         { method: "POST", json: request, ...given },
       );
-      return { number, ttlMs };
+      return { ...lease, ttlMs };
     },
     /** INFRA_LOCKED: it has run out, or is another's. */
     async renewRolloutLease(number: number, given?: CallOptions): Promise<void> {

@@ -4,6 +4,8 @@ export const ROLLOUT_OUTCOMES = ["passed", "rolled_back", "paused", "operator"] 
 
 /** The right to change a fleet, held by one command line at a time. */
 export interface RolloutLease {
+  /** Of the database that keeps it: another one begins to count anew. */
+  readonly fleet: string;
   /** Higher than that of every holder before. */
   readonly number: number;
   /** Milliseconds for which it is held after each renewal. */

@@ -84,6 +84,6 @@ export function composeApplication(parts: ApplicationParts): Application {
     usage: createUsageLedger({ database, clock }),
     lifecycle,
     members: parts.members,
-    rollouts: createRollouts({ database, leases: createLeaseTable(database) }),
+    rollouts: createRollouts({ database, leases: createLeaseTable(database), newId }),
   };
 }

@@ -13,6 +13,12 @@ const names = z.array(NAME).max(10_000);
 
 const leaseNumber = z.number().int().positive().describe("Of the lease; higher than that of every holder before.");
 
+const leaseSchema = z.object({
+  fleet: z.string().describe("Of the database that keeps it: another one begins to count anew."),
+  number: leaseNumber,
+  ttl_ms: z.number(),
+});
+
 const recordSchema = z.strictObject({
   id: z.uuid(),
   holder: z.string().min(1).max(500).describe("Who began it."),
@@ -57,14 +63,14 @@ export function registerRollouts(server: Server, { app }: RouteDeps): void {
           id: z.uuid().describe("Of the holder's own making: who asks again with it gets the same lease."),
           holder: z.string().min(1).max(500).describe("As others are shown it."),
         }),
-        response: { 200: success(z.object({ number: leaseNumber, ttl_ms: z.number() })), ...lost },
+        response: { 200: success(leaseSchema), ...lost },
       },
     },
     async (request) => {
       const { id, holder } = request.body;
-      const { number, ttlMs } = await rollouts.acquire(id, holder);
+      const { fleet, number, ttlMs } = await rollouts.acquire(id, holder);
       request.auditDetails = { holder, number };
-      return ok({ number, ttl_ms: ttlMs });
+      return ok({ fleet, number, ttl_ms: ttlMs });
     },
   );
 

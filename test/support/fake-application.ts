@@ -142,7 +142,7 @@ export function createFakeApplication(): FakeApplication {
     members: async () => [member()],
     testTurn: async () => ({ turn_id: "t", session: "s", text: "ok", usage: NO_USAGE, interrupted: false }),
     rollouts: {
-      acquire: async () => ({ number: 1, ttlMs: 30_000 }),
+      acquire: async () => ({ fleet: "fleet", number: 1, ttlMs: 30_000 }),
       renew: async () => undefined,
       release: async () => undefined,
       requireNewest: async () => undefined,

@@ -22,7 +22,7 @@ async function held(
   const renewals: number[] = [];
   let released = false;
   const lease: FleetLease = {
-    acquire: async () => ({ number: 7, ttlMs: 30_000 }),
+    acquire: async () => ({ fleet: "fleet", number: 7, ttlMs: 30_000 }),
     async renew() {
       renewals.push(virtual.time / 1_000);
       await renew(virtual.time / 1_000);

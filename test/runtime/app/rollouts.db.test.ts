@@ -8,7 +8,8 @@ import type { Database } from "../../../runtime/contracts/database.ts";
 import type { RolloutRecord } from "../../../runtime/contracts/rollout.ts";
 import { describeEachDatabase } from "../../support/databases.ts";
 
-const rolloutsOf = (database: Database) => createRollouts({ database, leases: createLeaseTable(database) });
+const rolloutsOf = (database: Database) =>
+  createRollouts({ database, leases: createLeaseTable(database), newId: randomUUID });
 
 /** As a holder's silence does. */
 const expire = (database: Database) =>
@@ -42,6 +43,7 @@ describeEachDatabase("rollouts", (open) => {
     await rollouts.release(first.number);
     const second = await rollouts.acquire(randomUUID(), "bob@den");
     expect(second.number).toBeGreaterThan(first.number);
+    expect(second.fleet).toBe(first.fleet);
     // It gives back what is no longer its own.
     await rollouts.release(first.number);
     await rollouts.renew(second.number);

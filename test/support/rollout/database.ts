@@ -36,7 +36,7 @@ export class Database {
           }
           this.#lease = { number: this.#lease.number + 1, holder, until: clock.time + TTL_MS };
           this.#world.log(`${holder} has lease ${this.#lease.number}`);
-          return { number: this.#lease.number, ttlMs: TTL_MS };
+          return { fleet: "fleet", number: this.#lease.number, ttlMs: TTL_MS };
         }),
       renew: (number, signal) =>
         command.toDatabase(signal, async () => {

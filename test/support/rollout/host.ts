@@ -41,8 +41,8 @@ export class Host {
   isCutOff = false;
   inbox: Inbox | null = null;
   /** The newest token that it keeps, and the newest that it obeyed. */
-  #seen: FencingToken = { lease: 0, command: 0 };
-  #obeyed: FencingToken = { lease: 0, command: 0 };
+  #seen: FencingToken = { fleet: "", lease: 0, command: 0 };
+  #obeyed: FencingToken = { fleet: "", lease: 0, command: 0 };
   #drainedUntil = 0;
   #starts = 0;
   #steadyMs = 0;
