@@ -88,7 +88,15 @@ async function rolled(context: BenchContext): Promise<void> {
   await writeFile(file, stringify({ ...config, runtime: { ...config.runtime, timezone: "Europe/Berlin" } }));
   const run = stack.run();
   const nothing = async (): Promise<void> => undefined;
-  const services = { ...run.services, nodes: { gate: nothing, pause: nothing, resume: nothing } };
+  const services = {
+    ...run.services,
+    nodes: {
+      call: () => Promise.reject(new Error("no node is called here")),
+      gate: nothing,
+      pause: nothing,
+      resume: nothing,
+    },
+  };
   context.begin();
   const began = performance.now();
   const result = await roll({ ...run, services }, { image: undefined, adopt: false, yes: true, onFailure: "pause" });

@@ -4,6 +4,7 @@
  */
 
 import type { ImageIdentity } from "../../infra/plan/types.ts";
+import type { FencingToken } from "../rollout/contracts.ts";
 import type { RecordedResource } from "./engine/checkpoint.ts";
 import type { Inspection, ObservedNode, Report } from "./inspection.ts";
 import type { DatabaseSettings } from "./node-settings.ts";
@@ -207,6 +208,15 @@ export interface TargetDriver {
   archiveData(data: readonly ExistingData[], file: string, report: Report, signal: AbortSignal): Promise<void>;
   /** Another volume of the same place, made where it is missing, gets the content of this one and no other. */
   copyData(from: ExistingData, to: string, node: string, signal: AbortSignal): Promise<void>;
+  /**
+   * On the node's host, in one command under a lock there: refuses a token that is older than the newest that was seen (INFRA_LOCKED),
+   * keeps this one, and stops the node where that is asked. Nothing to stop where nothing runs.
+   */
+  fence(
+    node: string,
+    command: { readonly token: FencingToken; readonly stop: boolean },
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Absent where the plan has no PostgreSQL. */
   readonly database?: DatabaseServers;
   /** Names of the equal pods that a node consists of, each with files of its own; absent, or empty, where it is one. */

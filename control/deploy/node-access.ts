@@ -26,6 +26,7 @@ export function createNodeAccess(deployment: Deployment): NodeAccess {
     }
   }
   return {
+    call: withNode,
     gate: (address, signal) =>
       withNode(address, signal, async (client) => {
         const image = address.project.plan.nodes.find(({ name }) => name === address.node)?.image;

@@ -2,7 +2,7 @@
 
 import { lastWordLines } from "../output/failure.ts";
 import type { Mark } from "../output/terminal.ts";
-import type { UpdateResult } from "./result.ts";
+import type { UpdateHistory, UpdatePlan, UpdateResult } from "./result.ts";
 
 export function updateText(result: UpdateResult, mark: Mark): string {
   const { outcome, from, to, reason, next, restarted, last_words: words = [], log = null } = result;
@@ -13,6 +13,7 @@ export function updateText(result: UpdateResult, mark: Mark): string {
     rolled_back: mark.warn(
       `The update to ${to} failed; ${restarted ? "the node runs" : "what is installed is"} ${from} again.`,
     ),
+    paused: mark.warn(`The update from ${from} to ${to} stopped: nodes that passed have ${to}, the others do not.`),
     operator: mark.error(`The update from ${from} to ${to} needs you.`),
   };
   return [
@@ -21,4 +22,28 @@ export function updateText(result: UpdateResult, mark: Mark): string {
     ...(next === null ? [] : [mark.dim(next)]),
     ...lastWordLines(words, log, mark),
   ].join("\n");
+}
+
+export function planText({ to, nodes, problems }: UpdatePlan, mark: Mark): string {
+  const header = to === null ? "An image would be built, and then:" : `To ${to}:`;
+  const lines = nodes.flatMap(({ name, version, image, ready, steps }, index) => [
+    `${index + 1}. ${name}, now ${version ?? image ?? "nothing"}${ready ? "" : " (does not serve)"}`,
+    ...(steps.length > 0 ? steps : ["has it already"]).map((step) => mark.dim(`     ${step}`)),
+  ]);
+  const bad = problems.map((problem) => mark.warn(problem));
+  return [header, ...lines, ...bad, mark.dim("Nothing was changed.")].join("\n");
+}
+
+export function historyText({ rollouts }: UpdateHistory, mark: Mark): string {
+  if (rollouts.length === 0) return "There was no rollout of this fleet yet.";
+  const lines = rollouts.flatMap(({ started_at: at, to, by, outcome, done, failed, reason, steps }) => [
+    `${at} ${outcome} to ${to}, by ${by}`,
+    mark.dim(
+      `  ${done.length > 0 ? done.join(", ") : "no node"} changed${failed === null ? "" : `, ${failed} failed`}`,
+    ),
+    ...(reason === null ? [] : [mark.dim(`  ${reason}`)]),
+    // What had been done when it was cut off is what one looks for.
+    ...(outcome === "interrupted" ? steps.map((step) => mark.dim(`  ${step.at} ${step.name}: ${step.state}`)) : []),
+  ]);
+  return lines.join("\n");
 }

@@ -7,31 +7,45 @@ import { existsSync } from "node:fs";
 import { execa } from "execa";
 import type { ImageIdentity } from "../../infra/plan/types.ts";
 import { InfraError } from "../../runtime/contracts/errors.ts";
+import { type FleetOptions, openFleet } from "../deploy/operations/roll/in-fleet.ts";
 import { roll } from "../deploy/operations/roll/roll.ts";
 import type { OperationInput, ReadProject } from "../deploy/operations/services.ts";
+import { openSession } from "../deploy/operations/session.ts";
 import type { UpResult } from "../deploy/schemas.ts";
 import { UsageError } from "../output/failure.ts";
+import type { OnFailure } from "../rollout/fleet-steps.ts";
 import type { UpdateResult } from "./result.ts";
+
+export interface MeshOptions extends FleetOptions {
+  readonly onFailure: OnFailure;
+}
 
 export interface DeployedUpdate {
   readonly run: OperationInput;
   /** From the command line; undefined: built from the program. */
   readonly prebuilt: string | undefined;
+  /** Through the database that the nodes share; undefined: from this machine alone. */
+  readonly mesh?: MeshOptions | undefined;
   readonly report: (text: string) => void;
   /** Tests play the engine. */
-  readonly deploy?: (run: OperationInput, image: string) => Promise<UpResult | null>;
+  readonly deploy?: (run: OperationInput, image: string, mesh?: MeshOptions) => Promise<UpResult | null>;
 }
 
 /** Errors of the build and of the preparation of `infra up --roll`, with nothing changed. */
 export async function updateDeployed(update: DeployedUpdate): Promise<UpdateResult> {
-  const { run, report, deploy = rollAll } = update;
+  const { run, report, mesh, deploy = rollAll } = update;
   const project = await run.services.readProject(run.dir, run.signal);
   const release = await run.services.release.read(run.dir);
   const nodes = nodesOf(project);
   const { target } = project.plan;
   const former = nodes.flatMap((node) => release.nodes[node] ?? []);
-  report("Providing the image");
-  const image = await chooseImage(update, project);
+  // Refused before anything is built; what is resumed has its image by its journal.
+  const fleet = mesh === undefined ? null : await openFleet(await openSession(run), mesh);
+  if (fleet?.interrupted == null) report("Providing the image");
+  const image =
+    fleet?.interrupted == null
+      ? await chooseImage(update, project)
+      : await run.services.images.resolve(fleet.interrupted.to, project, run.signal);
   const said = {
     schema: 1,
     target,
@@ -40,20 +54,28 @@ export async function updateDeployed(update: DeployedUpdate): Promise<UpdateResu
     reason: null,
     next: null,
   } as const;
-  if (former.length === nodes.length && former.every((one) => nameOf(one) === nameOf(image))) {
+  if (
+    fleet?.interrupted == null &&
+    former.length === nodes.length &&
+    former.every((one) => nameOf(one) === nameOf(image))
+  ) {
     // An update that was cut off may have brought it, and not have tested it.
     const wrong = await testAll(run, project, image);
     if (wrong === null) return { ...said, outcome: "unchanged", restarted: false };
     const next = "Name the image to go back to with --prebuilt.";
     return { ...said, outcome: "operator", restarted: false, reason: wrong, next };
   }
-  const result = await deploy(run, nameOf(image));
+  const result = await deploy(run, nameOf(image), mesh);
   const rolled = result?.roll;
   const next = "See `cairn infra status` and `cairn logs`.";
   if (rolled === undefined) throw new InfraError("INFRA_FAILED", "The nodes were not updated.", { hint: next });
   const { outcome, reason, last_words, log } = rolled;
   const failed = { ...said, restarted: true, reason, next, last_words, ...(log === null ? {} : { log }) };
   if (outcome === "operator") return { ...failed, outcome: "operator" };
+  if (outcome === "paused") {
+    const again = "Mend what failed, and run the same command again: nodes that have the version are left alone.";
+    return { ...failed, outcome: "paused", next: again };
+  }
   if (rolled.failed !== null) return { ...failed, outcome: "rolled_back" };
   return { ...said, outcome: "updated", restarted: true };
 }
@@ -77,8 +99,9 @@ async function testAll(
   return null;
 }
 
-function rollAll(run: OperationInput, image: string): Promise<UpResult | null> {
-  return roll(run, { image, adopt: false, yes: true, onFailure: "rollback" });
+function rollAll(run: OperationInput, image: string, mesh?: MeshOptions): Promise<UpResult | null> {
+  const onFailure = mesh?.onFailure ?? "rollback";
+  return roll(run, { image, adopt: false, yes: true, onFailure, ...(mesh === undefined ? {} : { fleet: mesh }) });
 }
 
 async function chooseImage({ run, prebuilt, report }: DeployedUpdate, project: ReadProject): Promise<ImageIdentity> {

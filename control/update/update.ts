@@ -12,7 +12,7 @@ import { type Deployment, inspectWithoutSecrets } from "../service/deployment.ts
 import { sourceTreeOf } from "../service/source-tree.ts";
 import { Git } from "./git.ts";
 import type { UpdateResult } from "./result.ts";
-import { nodesOf, updateDeployed } from "./update-deployed.ts";
+import { type MeshOptions, nodesOf, updateDeployed } from "./update-deployed.ts";
 import { updateFromRelease } from "./update-release.ts";
 import { updateTree } from "./update-tree.ts";
 
@@ -26,6 +26,8 @@ export interface UpdateRequest {
   /** SHA-256 of the archive. */
   readonly checksum: string | undefined;
   readonly restart: boolean;
+  /** The nodes of a stack through the database that they share. */
+  readonly mesh: MeshOptions | undefined;
   readonly report: (text: string) => void;
   /** See TreeUpdate. */
   readonly hold: () => () => void;
@@ -36,7 +38,7 @@ const READY_MS = 180_000;
 
 /** UsageError for flags that do not fit the target; INFRA_LOCKED; errors of the two ways. */
 export async function update(run: OperationInput, request: UpdateRequest): Promise<UpdateResult> {
-  const { deployment, version, prebuilt, checksum, restart, report, hold } = request;
+  const { deployment, version, prebuilt, checksum, restart, mesh, report, hold } = request;
   const deployed = await isDeployed(deployment, run.signal);
   if (deployed && !restart) {
     throw new UsageError("A deployed node takes an image by being restarted.", "`cairn build` makes the image alone.");
@@ -47,6 +49,12 @@ export async function update(run: OperationInput, request: UpdateRequest): Promi
       "Name the image by its digest.",
     );
   }
+  if (!deployed && mesh !== undefined) {
+    throw new UsageError(
+      "--mesh is for nodes that were deployed together.",
+      "A node that was set up by hand is updated where it is: run `cairn update` there, on one after the other.",
+    );
+  }
   const { signal } = run;
   const root = sourceTreeOf(request.root);
   return withUpdateLock(join(deployment.home, "run"), async () => {
@@ -55,11 +63,12 @@ export async function update(run: OperationInput, request: UpdateRequest): Promi
         updateDeployed({
           run: { ...run, services: defaultServices({ deployment, root: program, prompts: null }) },
           prebuilt,
+          mesh,
           report,
         });
       // Refused before anything is built.
       nodesOf(await run.services.readProject(run.dir, signal));
-      const isTree = prebuilt === undefined && existsSync(join(root, ".git"));
+      const isTree = prebuilt === undefined && mesh?.resume !== true && existsSync(join(root, ".git"));
       if (!isTree && version !== undefined) await new Git(root, signal).requireCheckout();
       return isTree ? updateFromRelease({ root, version, signal, report, deploy }) : deploy(request.root);
     }

@@ -2,6 +2,7 @@
 
 import type { PulumiFn } from "@pulumi/pulumi/automation/index.js";
 import type { DeploymentPlan, ImageIdentity, Release, SecretValues } from "../../../infra/plan/types.ts";
+import type { Client } from "../../../runtime/client/index.ts";
 import type { Issue } from "../../../runtime/contracts/errors.ts";
 import type { TargetDriver } from "../driver.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -79,6 +80,8 @@ export interface NodeAddress {
 
 /** What a rollout asks of nodes that run. */
 export interface NodeAccess {
+  /** A client of the node, for as long as `work` takes. */
+  call<T>(address: NodeAddress, signal: AbortSignal, work: (client: Client) => Promise<T>): Promise<T>;
   /** RUNTIME_START_FAILED that says what is missing: its version, readiness, or a step of the quick self-test. */
   gate(address: NodeAddress, signal: AbortSignal): Promise<void>;
   /** Lets active turns end, and refuses messages until it is resumed; it goes on by itself after `seconds`. */

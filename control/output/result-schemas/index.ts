@@ -3,7 +3,8 @@
  * them. The commands of `infra`, `build` and `doctor` keep theirs beside their services.
  */
 
-import { updateResult } from "../../update/result.ts";
+import { z } from "zod";
+import { updateHistory, updatePlan, updateResult } from "../../update/result.ts";
 import { BACKUP_SCHEMAS } from "./backup.ts";
 import { CAPTURE_SCHEMAS } from "./capture.ts";
 import { MEMORY_SCHEMAS, SESSIONS_SCHEMA } from "./memory.ts";
@@ -17,5 +18,5 @@ export const RESULT_SCHEMAS = {
   sessions: SESSIONS_SCHEMA,
   ...CAPTURE_SCHEMAS,
   ...BACKUP_SCHEMAS,
-  update: updateResult,
+  update: z.union([updateResult, updatePlan, updateHistory]),
 } as const;

@@ -42,6 +42,7 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("a stack on Proxmox, changed by 
         ...real,
         // The image that plays the node has no API: its health is what is tested.
         nodes: {
+          call: () => Promise.reject(new Error("no node is called here")),
           gate: async () => expect(await status(run())).toMatchObject({ healthy: true }),
           pause: async () => undefined,
           resume: async () => undefined,

@@ -44,7 +44,12 @@ const run = (more: Partial<StubTarget> = {}) =>
         return new Date(clock);
       },
       sleep: async () => undefined,
-      nodes: { gate: async () => undefined, pause: async () => undefined, resume: async () => undefined },
+      nodes: {
+        call: () => Promise.reject(new Error("no node is called here")),
+        gate: async () => undefined,
+        pause: async () => undefined,
+        resume: async () => undefined,
+      },
     },
   });
 let clock = Date.UTC(2030, 0, 1);

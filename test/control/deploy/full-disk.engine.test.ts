@@ -103,7 +103,12 @@ describe.skipIf(lacks("root"))("a full disk of the operator", { concurrent: fals
         home: join(base, `${name}-home`),
         target: { plugins, database: { contents, seen: [] } },
         services: {
-          nodes: { gate: async () => undefined, pause: async () => undefined, resume: async () => undefined },
+          nodes: {
+            call: () => Promise.reject(new Error("no node is called here")),
+            gate: async () => undefined,
+            pause: async () => undefined,
+            resume: async () => undefined,
+          },
           backup: async () => "backups/lab.backup",
         },
       }),

@@ -22,6 +22,7 @@ let plugins: StubPlugins;
 let failing: string | null = null;
 
 const nodes: NodeAccess = {
+  call: () => Promise.reject(new Error("no node is called here")),
   gate: async ({ node }) => {
     if (node === failing) throw new Error(`${node} does not answer`);
   },

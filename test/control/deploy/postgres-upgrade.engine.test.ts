@@ -36,6 +36,7 @@ const run = () =>
     },
     services: {
       nodes: {
+        call: () => Promise.reject(new Error("no node is called here")),
         gate: async () => undefined,
         pause: async ({ node }) => void seen.push(`pause ${node}`),
         resume: async ({ node }) => void seen.push(`resume ${node}`),

@@ -26,6 +26,7 @@ describe.skipIf(lacks("docker", "pulumi-docker", "pulumi-command"))("PostgreSQL 
       ...run.services,
       backup: async () => "backups/none",
       nodes: {
+        call: () => Promise.reject(new Error("no node is called here")),
         gate: async () => undefined,
         pause: async () => undefined,
         resume: async () => undefined,

@@ -23,7 +23,12 @@ function services(deployment: Deployment): Services {
     ...defaultServices({ deployment, root: ROOT, prompts: null }),
     createDriver: async ({ plan }) => stubDriver(plan, { plugins }),
     // No node answers on the stub's target.
-    nodes: { gate: async () => undefined, pause: async () => undefined, resume: async () => undefined },
+    nodes: {
+      call: () => Promise.reject(new Error("no node is called here")),
+      gate: async () => undefined,
+      pause: async () => undefined,
+      resume: async () => undefined,
+    },
   };
 }
 

@@ -100,6 +100,7 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
       });
       return { nodes: await observe(), parts: [], drift: [...missing, ...(target.drift ?? [])] };
     },
+    fence: async () => undefined,
     readsSettings: target.readsSettings ?? false,
     findInterrupted: async (type, name) => {
       const found = Object.entries(plugins.resources()).find(

@@ -103,7 +103,12 @@ function runOf(operated: OperatedCluster, dir: string): OperationInput {
       ...real,
       backup: async () => "backups/none",
       // The stand-in has no API.
-      nodes: { gate: async () => undefined, pause: async () => undefined, resume: async () => undefined },
+      nodes: {
+        call: () => Promise.reject(new Error("no node is called here")),
+        gate: async () => undefined,
+        pause: async () => undefined,
+        resume: async () => undefined,
+      },
       configuration: {
         ...real.configuration,
         async setDatabase({ image, data }) {

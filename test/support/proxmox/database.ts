@@ -102,7 +102,12 @@ export async function proxmoxDatabase(options: { readonly diskMiB?: number } = {
         ...real,
         backup: async () => "backups/none",
         // The image that plays the node has no API.
-        nodes: { gate: async () => undefined, pause: async () => undefined, resume: async () => undefined },
+        nodes: {
+          call: () => Promise.reject(new Error("no node is called here")),
+          gate: async () => undefined,
+          pause: async () => undefined,
+          resume: async () => undefined,
+        },
         configuration: {
           ...real.configuration,
           setDatabase: async ({ image, data }: DatabaseSettings) => {

@@ -5,6 +5,7 @@ import type { TargetDriver } from "../../driver.ts";
 import { archiveData, copyData } from "./cluster/copies.ts";
 import { deleteData, existingData, formerData } from "./cluster/data.ts";
 import { databaseServers } from "./cluster/database-servers.ts";
+import { fence } from "./cluster/fence.ts";
 import { createKubectl } from "./cluster/kubectl.ts";
 import { ensureNamespace } from "./cluster/namespace.ts";
 import { removeWorkloads } from "./cluster/workloads.ts";
@@ -53,6 +54,7 @@ export function createKubernetesDriver(
     copyData: (from, to, node, signal) => copyData(kubectl, plan, { from, to, node }, signal),
     ...(plan.postgres === null ? {} : { database: databaseServers(kubectl, plan) }),
     pods: (node) => podsOf(plan, node),
+    fence: (node, command, signal) => fence(kubectl, plan, node, command, signal),
     connect: (name, signal) => connect(kubectl, plan, name, signal),
     enter: (part, action, signal) => enter(kubectl, plan, part, action, signal),
   };

@@ -29,10 +29,16 @@ export interface NodeRun {
   readonly images: Readonly<Record<string, ImageIdentity>>;
 }
 
+/** What a former state of a node is found by. */
+export interface Former extends Pick<NodeRun, "session" | "images" | "gated"> {
+  /** As it is to be. */
+  readonly project: ReadProject;
+}
+
 /** The node's change for the rollout core. Its way back is null where nothing is known of what it had. */
 export async function nodeChange(run: NodeRun, node: string): Promise<NodeChange<FleetStep>> {
-  const { session, prepared, record, images, gated } = run;
-  const former = await formerProject(run, node);
+  const { session, prepared, record, gated } = run;
+  const former = await formerProject({ ...run, project: prepared.project }, node);
   const gate = (name: FleetStep, project: ReadProject): Step<FleetStep>[] =>
     gated ? [{ name, run: () => pass(session, project, node) }] : [];
   return {
@@ -50,16 +56,22 @@ export async function nodeChange(run: NodeRun, node: string): Promise<NodeChange
     record,
     isUnrelated: (error) => isUnrelated(session, error),
   };
+}
 
-  /** From the copy of what it had when it was last healthy; else with the image that is recorded for it, where that is another one. */
-  async function formerProject({ prepared: { project } }: NodeRun, name: string): Promise<ReadProject | null> {
-    const copy = await readNodePlan(session.files, name);
-    if (copy !== null) return gated || !isSame(project, copy) ? withNode(project, copy) : null;
-    const image = Object.hasOwn(images, name) ? images[name] : undefined;
-    const planned = project.plan.nodes.find((one) => one.name === name)?.image;
-    if (image === undefined || planned === undefined || sameImage(image, planned)) return null;
-    return withImagesOf(project, { [name]: image }, () => false);
-  }
+/**
+ * From the copy of what it had when it was last healthy; else with the image that is recorded for it, where that is another one. Null
+ * where nothing is known of it.
+ */
+export async function formerProject(
+  { session, project, images, gated }: Former,
+  name: string,
+): Promise<ReadProject | null> {
+  const copy = await readNodePlan(session.files, name);
+  if (copy !== null) return gated || !isSame(project, copy) ? withNode(project, copy) : null;
+  const image = Object.hasOwn(images, name) ? images[name] : undefined;
+  const planned = project.plan.nodes.find((one) => one.name === name)?.image;
+  if (image === undefined || planned === undefined || sameImage(image, planned)) return null;
+  return withImagesOf(project, { [name]: image }, () => false);
 }
 
 const UNRELATED = ["INFRA_LOCKED", "INFRA_INTERRUPTED", "INFRA_DISK_FULL", "INFRA_HOST_UNREACHABLE"];
@@ -102,12 +114,17 @@ function withImagesOf(
   return { ...project, plan: { ...plan, nodes } as DeploymentPlan };
 }
 
+/** Stands for exactly one image, wherever there is such a name. */
+export function imageName({ digest, id, reference }: ImageIdentity): string {
+  return digest ?? id ?? reference;
+}
+
 export function sameImage(a: ImageIdentity, b: ImageIdentity | null): boolean {
-  return b !== null && (a.digest ?? a.id ?? a.reference) === (b.digest ?? b.id ?? b.reference);
+  return b !== null && imageName(a) === imageName(b);
 }
 
 /** Applies what the project says of the node, and waits until it is healthy. */
-async function applyTo(run: NodeRun, project: ReadProject, node: string, words: string): Promise<void> {
+export async function applyTo(run: NodeRun, project: ReadProject, node: string, words: string): Promise<void> {
   const { session, prepared } = run;
   const { engine } = session;
   const { services, dir } = session.run;
@@ -144,7 +161,7 @@ async function applyTo(run: NodeRun, project: ReadProject, node: string, words: 
 }
 
 /** INFRA_HOST_UNREACHABLE where the node was not reached because its host is away: then nothing is known of the node. */
-async function pass({ run, phase }: Session, project: ReadProject, node: string): Promise<void> {
+export async function pass({ run, phase }: Session, project: ReadProject, node: string): Promise<void> {
   phase("gate", `Testing ${node}`);
   // Of what the node has: what it had before may have been another port, or no TLS.
   const driver = await run.services.createDriver(project);

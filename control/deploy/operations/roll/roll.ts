@@ -3,7 +3,7 @@
  * that fails gets back what it had; a run that was cut off goes on where it was.
  */
 
-import { CairnError, type ErrorDetails } from "../../../../runtime/contracts/errors.ts";
+import { CairnError, type ErrorDetails, InfraError } from "../../../../runtime/contracts/errors.ts";
 import { type FleetEnd, rollFleet } from "../../../rollout/fleet.ts";
 import { foundIn, type OnFailure } from "../../../rollout/fleet-steps.ts";
 import { outputsOf } from "../../engine/checkpoint.ts";
@@ -17,6 +17,7 @@ import { openSession, type Session, withOperatorLock } from "../session.ts";
 import { finish } from "../up.ts";
 import { confirmed, type Preparation, prepareUp } from "../up-preparation.ts";
 import { changeShared } from "./database.ts";
+import { type FleetOptions, fleetOrder, openFleet, rollInFleet } from "./in-fleet.ts";
 import { isUnrelated, type NodeRun, nodeChange, refuseTogether } from "./node-change.ts";
 import { openRoll, type RollEntry, readRoll } from "./roll-journal.ts";
 import { planRoll, type RollPlan } from "./roll-plan.ts";
@@ -26,25 +27,34 @@ export interface RollOptions {
   readonly adopt: boolean;
   readonly yes: boolean;
   readonly onFailure: OnFailure;
+  /** Through the database that the nodes share. Undefined: from this machine alone. */
+  readonly fleet?: FleetOptions;
 }
 
 /** Errors of `up`; INFRA_UP_REFUSED for what nodes cannot have one after the other. Null: the answer was no. */
 export async function roll(run: OperationInput, options: RollOptions): Promise<UpResult | null> {
   await requireConsent(run, options.yes);
   const session = await openSession(run, { measure: true });
-  return withOperatorLock(session, "up --roll", async () => {
-    const before = await readRoll(session.files);
+  return withOperatorLock(session, options.fleet === undefined ? "up --roll" : "update --mesh", async () => {
+    const fleet = options.fleet === undefined ? null : await openFleet(session, options.fleet);
+    const before = fleet === null ? await readRoll(session.files) : null;
     const nodes = session.project.plan.nodes.map(({ name }) => name);
-    const image = options.image ?? before?.image ?? undefined;
+    const image = fleet?.interrupted?.to ?? options.image ?? before?.image ?? undefined;
     const prepared = await prepareUp(session, { nodes, image, adopt: options.adopt });
     const plan = await planOf(session, prepared, before);
     const release = await run.services.release.read(run.dir);
     const journaled = plan.nodes.length > 0 || plan.shared.length > 0 || before !== null;
     refuseAtOnce(prepared.whole, prepared.project.plan, prepared.running);
+    if (fleet !== null) refuseShared(plan);
     const [first] = plan.nodes;
     if (first !== undefined && plan.shared.length > 0) await refuseTogether({ session, prepared }, first);
     if (!options.yes && !(await confirmed(session, prepared.project, prepared.whole, prepared.drift))) return null;
     await bringBack(session, prepared, prepared.whole);
+    if (fleet !== null && options.fleet !== undefined) {
+      const order = fleetOrder(prepared.project.plan, plan.nodes, options.fleet.canary);
+      const roll = { fleet, options: options.fleet, onFailure: options.onFailure, order, images: release.nodes };
+      return close(session, prepared, plan, reportOf(await rollInFleet(session, prepared, roll), plan));
+    }
     const report: RollReport = journaled
       ? await carryOut(session, prepared, plan, { before, image, onFailure: options.onFailure, images: release.nodes })
       : { outcome: "unchanged", done: [], ...PASSED };
@@ -56,6 +66,15 @@ async function planOf(session: Session, prepared: Preparation, before: RollEntry
   const { project, whole, running } = prepared;
   const outdated = (await session.driver.outdated?.(session.run.signal)) ?? [];
   return planRoll({ whole, plan: project.plan, running, outdated, steps: before?.steps ?? [] });
+}
+
+/** PostgreSQL may be among it, and the journal would be out of reach meanwhile. INFRA_UP_REFUSED. */
+function refuseShared({ shared }: RollPlan): void {
+  if (shared.length === 0) return;
+  const names = shared.map(({ name }) => name).join(", ");
+  throw new InfraError("INFRA_UP_REFUSED", `What the nodes share would change as well: ${names}.`, {
+    hint: "Run `cairn infra up --roll` first.",
+  });
 }
 
 /** Of a rollout in which nothing failed. */

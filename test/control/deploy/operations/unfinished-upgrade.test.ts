@@ -59,6 +59,7 @@ function run(database: Partial<DatabaseServers> = {}) {
       openEngine: async () => played as Engine,
       render: (async () => undefined) as never,
       nodes: {
+        call: () => Promise.reject(new Error("no node is called here")),
         gate: async () => undefined,
         pause: async () => undefined,
         resume: async ({ node }) => void seen.push(`resume ${node}`),

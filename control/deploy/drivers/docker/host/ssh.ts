@@ -34,6 +34,7 @@ export async function runRemote(
   address: SshAddress,
   words: readonly string[],
   signal: AbortSignal,
+  timeoutMs: number = COMMAND_MS,
 ): Promise<RemoteOutcome> {
   const command = words.map(shellWord).join(" ");
   const result = await execa("ssh", [...SSH_OPTIONS, ...NOT_SHARED, "-T", ...sshDestination(address), command], {
@@ -41,7 +42,7 @@ export async function runRemote(
     stdin: "ignore",
     // Its messages are read.
     env: { LC_ALL: "C" },
-    timeout: COMMAND_MS,
+    timeout: timeoutMs,
     forceKillAfterDelay: KILL_AFTER_MS,
     cancelSignal: signal,
   });

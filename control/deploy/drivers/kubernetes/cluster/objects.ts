@@ -8,6 +8,7 @@ const metadata = z.object({
   name: z.string(),
   uid: z.string().optional(),
   generation: z.number().optional(),
+  resourceVersion: z.string().optional(),
   labels: z.record(z.string(), z.string()).optional(),
   annotations: z.record(z.string(), z.string()).optional(),
   deletionTimestamp: z.string().optional(),

@@ -1,0 +1,47 @@
+/** A rollout's commands on a Docker host: a token is compared there, and the container stopped in the same command. */
+
+import { execa } from "execa";
+import { parseDockerHost } from "../../../../../infra/components/docker/address.ts";
+import type { DockerPlan } from "../../../../../infra/plan/types.ts";
+import { InfraError } from "../../../../../runtime/contracts/errors.ts";
+import type { FencingToken } from "../../../../rollout/contracts.ts";
+import { fencedCommand, throwIfFenced } from "../../../fence.ts";
+import { dockerFailure } from "../../../images/docker-cli.ts";
+import { nodeContainer } from "./names.ts";
+import { runRemote } from "./ssh.ts";
+
+/** Milliseconds beyond what the container gets to end. */
+const MARGIN_MS = 120_000;
+/** The engine waits for as long as the container was made to get. One that is not there is stopped. */
+const STOP = 'docker container inspect "$1" >/dev/null 2>&1 || exit 0; exec docker container stop "$1"';
+
+/** INFRA_LOCKED for a token that is older than one that the host has seen; errors of Docker's command line. */
+export async function fence(
+  plan: DockerPlan,
+  name: string,
+  { token, stop }: { readonly token: FencingToken; readonly stop: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const node = plan.nodes.find((one) => one.name === name);
+  if (node === undefined) throw new InfraError("INFRA_PLAN_INVALID", `The deployment has no node ${name}.`);
+  const command = stop ? ["sh", "-c", STOP, "cairn-stop", nodeContainer(plan, name)] : ["true"];
+  const words = fencedCommand({ stack: plan.stack, node: name, token }, command);
+  const timeoutMs = node.stopTimeoutS * 1_000 + MARGIN_MS;
+  const ssh = parseDockerHost(node.host);
+  const { ok, stdout, stderr } = await (ssh === null
+    ? here(words, timeoutMs, signal)
+    : runRemote(ssh, words, signal, timeoutMs));
+  throwIfFenced(stdout, { node: name });
+  if (!ok) throw dockerFailure(stderr, `Stopping ${name}`, node.host);
+}
+
+async function here([program = "", ...args]: readonly string[], timeoutMs: number, signal: AbortSignal) {
+  const result = await execa(program, args, {
+    reject: false,
+    stdin: "ignore",
+    timeout: timeoutMs,
+    cancelSignal: signal,
+  });
+  signal.throwIfAborted();
+  return { ok: !result.failed, stdout: result.stdout, stderr: result.stderr };
+}

@@ -1,0 +1,61 @@
+/**
+ * One command at a time for a node, on the node's own host, and none that is older than one that was seen there: a command line whose
+ * lease has run out may still have one on its way.
+ */
+
+import { InfraError } from "../../runtime/contracts/errors.ts";
+import type { FencingToken } from "../rollout/contracts.ts";
+
+export interface Fence {
+  readonly stack: string;
+  readonly node: string;
+  readonly token: FencingToken;
+}
+
+/** What the script prints, and nothing else, for a token that is older, and where the lock was not to be had. */
+const OLDER = "cairn-fence: older";
+const BUSY = "cairn-fence: busy";
+/** Seconds that another command is waited for. */
+const WAIT_S = 60;
+
+/**
+ * The file holds fleet, lease and command of the newest one. Another fleet's numbers say nothing. Without flock (a Mac) there is no
+ * lock: Docker is on the operator's own machine there, and so is the operator's lock.
+ */
+const SCRIPT = `set -eu
+umask 077
+folder="\${XDG_STATE_HOME:-\${HOME:-/root}/.local/state}/cairn/fences"
+mkdir -p "$folder"
+file="$folder/$1.$2"
+fleet=$3 lease=$4 command=$5
+shift 5
+exec 9>>"$file.lock"
+if command -v flock >/dev/null 2>&1; then flock -w ${WAIT_S} 9 || { echo "${BUSY}"; exit 0; }; fi
+seen_fleet=- seen_lease=0 seen_command=0
+if [ -s "$file" ]; then read -r seen_fleet seen_lease seen_command <"$file"; fi
+if [ "$seen_fleet" = "$fleet" ]; then
+  if [ "$lease" -lt "$seen_lease" ]; then echo "${OLDER}"; exit 0; fi
+  if [ "$lease" -eq "$seen_lease" ] && [ "$command" -lt "$seen_command" ]; then echo "${OLDER}"; exit 0; fi
+fi
+printf '%s %s %s\\n' "$fleet" "$lease" "$command" >"$file.new"
+mv "$file.new" "$file"
+"$@" 9>&- >/dev/null
+`;
+
+/** Words of a POSIX shell's command for the host. `command` runs while the lock is held. */
+export function fencedCommand({ stack, node, token }: Fence, command: readonly string[]): string[] {
+  const { fleet, lease, command: number } = token;
+  return ["sh", "-c", SCRIPT, "cairn-fence", stack, node, fleet, String(lease), String(number), ...command];
+}
+
+/** Throws what the script's standard output says. */
+export function throwIfFenced(stdout: string, { node }: Pick<Fence, "node">): void {
+  if (stdout.trim() === OLDER) {
+    throw new InfraError("INFRA_LOCKED", `Somebody else changes ${node} now: its host has a newer command.`, {
+      hint: "See `cairn update --mesh --history`.",
+    });
+  }
+  if (stdout.trim() !== BUSY) return;
+  const message = `The host of ${node} still carries out another command.`;
+  throw new InfraError("INFRA_HOST_UNREACHABLE", message, { hint: "Wait until it is done." });
+}

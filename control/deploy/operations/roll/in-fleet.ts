@@ -1,0 +1,185 @@
+/**
+ * A rollout of a stack whose nodes share a database: its lease and its journal are there, so that two machines do not change the fleet
+ * at once, and any of them can resume.
+ */
+
+import { randomUUID } from "node:crypto";
+import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types.ts";
+import { InfraError, RuntimeError } from "../../../../runtime/contracts/errors.ts";
+import { UsageError } from "../../../output/failure.ts";
+import type { RolloutEntry } from "../../../rollout/contracts.ts";
+import type { FleetEnd } from "../../../rollout/fleet.ts";
+import { createFleetDatabase, type FleetDatabase, type FleetDoor } from "../../../rollout/fleet-database.ts";
+import type { OnFailure } from "../../../rollout/fleet-steps.ts";
+import { beginRollout, resumeRollout } from "../../../rollout/rollout.ts";
+import type { Session } from "../session.ts";
+import type { Preparation } from "../up-preparation.ts";
+import { fleetNode, type InTurn } from "./fleet-node.ts";
+import { imageName, type NodeRun } from "./node-change.ts";
+
+export interface FleetOptions {
+  /** Goes on with what was interrupted, with the image that it began with. */
+  readonly resume: boolean;
+  /** The node that is changed first; undefined: one that does not run, else that of the fewest agents. */
+  readonly canary: string | undefined;
+  /** Nodes that may be out of service at once. */
+  readonly maxUnavailable: number;
+}
+
+export interface Fleet {
+  readonly database: FleetDatabase;
+  /** The rollout that was interrupted; null: there is none. */
+  readonly interrupted: RolloutEntry | null;
+}
+
+/** INFRA_UP_REFUSED where the nodes share no database; INFRA_INTERRUPTED, RUNTIME_NOT_FOUND by what is interrupted; UsageError. */
+export async function openFleet(session: Session, options: FleetOptions): Promise<Fleet> {
+  const { signal } = session.run;
+  refuseOptions(session.project.plan, options);
+  await requireShared(session);
+  const database = fleetDatabase(session);
+  const last = await database.journal.read(signal);
+  const interrupted = last !== null && last.end === null ? last : null;
+  if (options.resume && interrupted === null) {
+    throw new RuntimeError("RUNTIME_NOT_FOUND", "No rollout was interrupted: there is nothing to resume.");
+  }
+  if (!options.resume && interrupted !== null) {
+    const { startedAt, holder, to } = interrupted;
+    throw new InfraError("INFRA_INTERRUPTED", `The rollout to ${to} of ${startedAt} was interrupted (${holder}).`, {
+      hint: "Run `cairn update --mesh --resume`. It looks at the nodes first.",
+    });
+  }
+  return { database, interrupted };
+}
+
+function refuseOptions({ nodes }: DeploymentPlan, { canary, maxUnavailable }: FleetOptions): void {
+  const names = nodes.map(({ name }) => name);
+  if (canary !== undefined && !names.includes(canary)) {
+    throw new UsageError(`There is no node ${canary}.`, `Nodes: ${names.join(", ")}.`);
+  }
+  if (nodes.length < 2) {
+    throw new UsageError("The deployment has one node, which is no fleet.", "Run `cairn update` without --mesh.");
+  }
+  if (maxUnavailable >= nodes.length) {
+    throw new UsageError(
+      `With --max-unavailable ${maxUnavailable} none of the ${nodes.length} nodes would be left.`,
+      `The most is ${nodes.length - 1}.`,
+    );
+  }
+}
+
+export function fleetDatabase(session: Session): FleetDatabase {
+  return createFleetDatabase(doorsOf(session), { now: () => performance.now(), sleep: session.run.services.sleep });
+}
+
+function doorsOf({ run, project, driver }: Session): FleetDoor[] {
+  return project.plan.nodes.map(({ name }) => ({
+    name,
+    call: (signal, work) => run.services.nodes.call({ project, driver, node: name }, signal, work),
+  }));
+}
+
+/** Milliseconds that a node gets to answer. */
+const ANSWER_MS = 10_000;
+
+async function requireShared(session: Session): Promise<void> {
+  const { run, project } = session;
+  let last: unknown = null;
+  for (const door of doorsOf(session)) {
+    try {
+      const members = await door.call(run.signal, (client) =>
+        client.mesh({ signal: run.signal, timeoutMs: ANSWER_MS }),
+      );
+      const knows = (node: string): boolean => members.some(({ name }) => name === node || name.startsWith(`${node}-`));
+      const missing = project.plan.nodes.map(({ name }) => name).filter((name) => !knows(name));
+      if (missing.length === 0) return;
+      throw new InfraError("INFRA_UP_REFUSED", `${door.name} shares no database with ${missing.join(", ")}.`, {
+        hint: "Run `cairn update` without --mesh: it changes one node after the other from this machine alone.",
+      });
+    } catch (error) {
+      run.signal.throwIfAborted();
+      if (error instanceof InfraError && error.code === "INFRA_UP_REFUSED") throw error;
+      last = error;
+    }
+  }
+  const why = last instanceof Error ? last.message : String(last);
+  throw new InfraError("INFRA_HOST_UNREACHABLE", `No node of the fleet answers: ${why}`, {
+    cause: last,
+    hint: "See `cairn infra status`. `cairn infra up --roll` brings back nodes that have gone.",
+  });
+}
+
+/** Those that are not to be the canary in the order that was planned for them, with every node of the stack. */
+export function fleetOrder(
+  { nodes }: DeploymentPlan,
+  planned: readonly string[],
+  canary: string | undefined,
+): readonly string[] {
+  const rest = nodes.map(({ name }) => name).filter((name) => !planned.includes(name));
+  const order = [...planned, ...rest];
+  return canary === undefined ? order : [canary, ...order.filter((name) => name !== canary)];
+}
+
+export interface FleetRoll {
+  readonly fleet: Fleet;
+  readonly options: FleetOptions;
+  readonly onFailure: OnFailure;
+  /** Every node of the stack. */
+  readonly order: readonly string[];
+  readonly images: NodeRun["images"];
+}
+
+/** INFRA_LOCKED, and errors of `beginRollout`; then it can be resumed. */
+export async function rollInFleet(session: Session, prepared: Preparation, roll: FleetRoll): Promise<FleetEnd> {
+  const { services, signal } = session.run;
+  const { fleet, options, onFailure, order } = roll;
+  const images = fleet.interrupted === null ? roll.images : await imagesOf(session, fleet.interrupted);
+  const run: NodeRun = { session, prepared, images, gated: true, record: (_name, work) => work() };
+  const { user, host, pid } = await services.identity();
+  const holder = `${user}@${host} (process ${pid})`;
+  const inTurn = oneAtATime();
+  const ports = {
+    clock: { now: services.now, monotonic: () => performance.now(), sleep: services.sleep },
+    lease: fleet.database.lease,
+    journal: fleet.database.journal,
+    nodes: order.map((name) =>
+      fleetNode({ ...run, project: prepared.project }, targetImage(prepared, name), name, { run, inTurn }),
+    ),
+  };
+  if (fleet.interrupted !== null) {
+    session.report(`Going on with the rollout of ${fleet.interrupted.startedAt}`);
+    return resumeRollout(ports, holder, signal);
+  }
+  const [first = ""] = order;
+  const to = imageName(targetImage(prepared, first));
+  const { maxUnavailable } = options;
+  return beginRollout(ports, { id: randomUUID(), holder, to, onFailure, maxUnavailable }, signal);
+}
+
+function targetImage({ project }: Preparation, node: string): ImageIdentity {
+  const image = project.plan.nodes.find(({ name }) => name === node)?.image ?? null;
+  if (image === null) throw new InfraError("INFRA_IMAGE_MISSING", `Node ${node} has no image yet.`);
+  return image;
+}
+
+/** What each node had, by the journal: what is recorded on this machine may be from before, or from after. */
+async function imagesOf({ run, project }: Session, { from }: RolloutEntry): Promise<NodeRun["images"]> {
+  const found = await Promise.all(
+    from.map(async ({ node, image }) => {
+      if (image === null) return [];
+      const identity = await run.services.images.resolve(image, project, run.signal).catch(() => null);
+      return identity === null ? [] : [[node, identity] as const];
+    }),
+  );
+  return Object.fromEntries(found.flat());
+}
+
+/** The engine changes one thing at a time, also where several nodes may be out of service. */
+function oneAtATime(): InTurn {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const next = last.catch(() => undefined).then(work);
+    last = next;
+    return next;
+  };
+}

@@ -1,0 +1,93 @@
+/** What a rollout of a stack would do, and what the former ones did. Changes nothing. */
+
+import type { ImageIdentity } from "../../infra/plan/types.ts";
+import { CairnError } from "../../runtime/contracts/errors.ts";
+import { fleetNode } from "../deploy/operations/roll/fleet-node.ts";
+import { type FleetOptions, fleetDatabase, fleetOrder, openFleet } from "../deploy/operations/roll/in-fleet.ts";
+import { imageName } from "../deploy/operations/roll/node-change.ts";
+import type { OperationInput } from "../deploy/operations/services.ts";
+import { openSession, type Session } from "../deploy/operations/session.ts";
+import type { NodeObservation } from "../rollout/contracts.ts";
+import type { UpdateHistory, UpdatePlan } from "./result.ts";
+
+/** The last hundred are kept. */
+const MOST = 100;
+
+/** `prebuilt`: an image; undefined: the one that was built last. Errors of reading the project. */
+export async function planUpdate(
+  run: OperationInput,
+  { prebuilt, mesh }: { readonly prebuilt: string | undefined; readonly mesh: FleetOptions },
+): Promise<UpdatePlan> {
+  const session = await openSession(run);
+  const { project } = session;
+  const release = await run.services.release.read(run.dir);
+  const problems: string[] = [];
+  const interrupted = await openFleet(session, mesh).then(
+    (fleet) => fleet.interrupted,
+    (error: unknown) => {
+      if (!(error instanceof CairnError)) throw error;
+      problems.push(error.details.hint === undefined ? error.message : `${error.message} ${error.details.hint}`);
+      return null;
+    },
+  );
+  const asked = interrupted?.to ?? prebuilt;
+  const to = asked === undefined ? release.built : await run.services.images.resolve(asked, project, run.signal);
+  for (const { severity, message } of await session.driver.preflight(run.signal)) {
+    if (severity === "error") problems.push(message);
+  }
+  const seen = await Promise.all(project.plan.nodes.map((node) => observed(session, node.name, to, release.nodes)));
+  // As a rollout orders them: what does not serve first, then those of the fewest agents.
+  const byAgents = project.plan.nodes.toSorted((a, b) => a.agents.length - b.agents.length).map(({ name }) => name);
+  const isReady = (name: string): boolean => seen.find((node) => node.name === name)?.ready ?? false;
+  const planned = [...byAgents.filter((name) => !isReady(name)), ...byAgents.filter(isReady)];
+  const nodes = fleetOrder(project.plan, planned, mesh.canary).flatMap((name) => {
+    const node = seen.find((one) => one.name === name);
+    return node === undefined ? [] : [node];
+  });
+  for (const { name, ready } of nodes) if (!ready) problems.push(`${name} does not serve.`);
+  const steps = nodes.map((node) => ({
+    ...node,
+    steps: to !== null && node.image === imageName(to) && node.ready ? [] : STEPS,
+  }));
+  const { target } = project.plan;
+  return { schema: 1, outcome: "planned", target, to: to === null ? null : to.version, nodes: steps, problems };
+}
+
+const STEPS = [
+  "drain: it takes no messages, its turns end, its agents go to other nodes",
+  "stop it, and start it with the new image",
+  "gate: version, image, schema, database, channels, a turn",
+  "watch it for 30 s",
+];
+
+async function observed(
+  session: Session,
+  name: string,
+  to: ImageIdentity | null,
+  images: Readonly<Record<string, ImageIdentity>>,
+): Promise<Omit<UpdatePlan["nodes"][number], "steps">> {
+  const known = to ?? images[name] ?? null;
+  const nothing: NodeObservation = { image: null, version: null, ready: false, instance: "" };
+  const node =
+    known === null ? null : fleetNode({ session, project: session.project, images, gated: true }, known, name);
+  const { image, version, ready } =
+    node === null ? nothing : await node.observe(session.run.signal).catch(() => nothing);
+  session.run.signal.throwIfAborted();
+  return { name, image, version, ready };
+}
+
+export async function readHistory(run: OperationInput): Promise<UpdateHistory> {
+  const entries = await fleetDatabase(await openSession(run)).history(MOST, run.signal);
+  const rollouts = entries.map(({ id, holder: by, startedAt, to, steps, end }) => ({
+    id,
+    by,
+    started_at: startedAt,
+    to,
+    outcome: end?.outcome ?? ("interrupted" as const),
+    done: [...(end?.done ?? [])],
+    failed: end?.failed ?? null,
+    reason: end?.reason ?? null,
+    steps: steps.map((step) => ({ ...step })),
+  }));
+  return { schema: 1, rollouts };
+}
