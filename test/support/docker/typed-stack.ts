@@ -10,7 +10,7 @@ import { type Operator, operator } from "../operator.ts";
 import { freePort } from "../ports.ts";
 import { ensureTestImages } from "./images.ts";
 
-const TOKEN = "cairn_test-token-of-a-typed-stack";
+export const TYPED_TOKEN = "cairn_test-token-of-a-typed-stack";
 
 export interface TypedStack extends Operator {
   readonly name: string;
@@ -20,6 +20,8 @@ export interface TypedStack extends Operator {
   write(rounds: number): Promise<void>;
   /** The same stack, its first node at another port, into the directory of another operator. */
   writeFor(other: Operator, port: number): Promise<void>;
+  /** What PostgreSQL answers, columns with `|` between them. */
+  sql(text: string): Promise<string>;
   /** Makes the table of a hundred rows that have to stay. */
   keepRows(): Promise<void>;
   /**
@@ -47,7 +49,7 @@ export async function typedStack(nodes: readonly string[], options: TypedStackOp
   const images = await ensureTestImages();
   const name = uniqueName("cairn-typed");
   onTestFinished(() => removed(name));
-  const typed = await operator(TOKEN, {}, options.before);
+  const typed = await operator(TYPED_TOKEN, {}, options.before);
   const ports = await Promise.all(nodes.map(() => freePort()));
   const unnamed = new Set<string>();
   const configuration = (rounds: number, at: readonly number[]) => ({
@@ -86,6 +88,7 @@ export async function typedStack(nodes: readonly string[], options: TypedStackOp
     writeFor: (other, port) => other.configure(configuration(50, [port, ...ports.slice(1)])),
     ids: () => lines("ps", "--all", "--no-trunc", "--filter", `name=${name}`, "--format", "{{.ID}} {{.Names}}"),
     noteVolumes,
+    sql,
     keepRows: async () =>
       void (await sql("CREATE TABLE kept AS SELECT n, md5(n::text) FROM generate_series(1, 100) AS n")),
     async expectWhole(of, data = of, databases = ["postgres-data"]) {

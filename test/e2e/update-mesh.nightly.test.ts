@@ -1,0 +1,79 @@
+/** `update --mesh` of three containers on the real Docker engine, under a steady load of turns. */
+
+import { execa } from "execa";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { UpdateHistory, UpdatePlan, UpdateResult } from "../../control/update/result.ts";
+import { lacks } from "../lanes/tools.ts";
+import { IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
+import { TYPED_TOKEN, type TypedStack, typedStack } from "../support/docker/typed-stack.ts";
+import { docker } from "../support/docker-lane.ts";
+import { type LoadReport, startLoad } from "../support/fleet-load.ts";
+
+/** Twice as long as it takes where other suites share the processors. */
+const LONG_MS = 2 * IMAGES_TIMEOUT_MS;
+const NODES = ["a", "b", "c"];
+
+/** Another image of the same program. `steps`: lines of a Dockerfile on top of it. */
+async function imageOf(stack: TypedStack, tag: string, steps = `LABEL test.image=${tag}`): Promise<string> {
+  const image = `${stack.name}:${tag}`;
+  await execa("docker", ["build", "--quiet", "--tag", image, "-"], { input: `FROM ${stack.name}:1\n${steps}\n` });
+  onTestFinished(async () => void (await docker("image", "rm", "--force", image)));
+  return image;
+}
+
+const loadOn = (stack: TypedStack) =>
+  startLoad(
+    Object.fromEntries(NODES.map((name, index) => [name, `http://127.0.0.1:${stack.ports[index]}`])),
+    TYPED_TOKEN,
+  );
+
+/** Every message was accepted once, and answered once. */
+async function expectAnswered(stack: TypedStack, { sent, answered }: LoadReport): Promise<void> {
+  expect(answered).toBe(sent);
+  const counts = await stack.sql(
+    `select (select count(*) from inbox), (select count(*) from turns where state = 'done'),
+       (select count(*) from outbox), (select count(*) from messages where role = 'user' and content like 'Remember the word%'),
+       (select count(distinct content) from messages where role = 'user' and content like 'Remember the word%')`,
+  );
+  const [inbox, done, replies, asked, different] = counts.split("|").map(Number);
+  expect({ done, replies }).toEqual({ done: inbox, replies: inbox });
+  expect({ asked, different }).toEqual({ asked: sent, different: sent });
+}
+
+const imagesOf = async (stack: TypedStack): Promise<string[]> =>
+  Promise.all(NODES.map((node) => docker("inspect", "--format", "{{.Image}}", `${stack.name}-${node}`)));
+
+describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-command"))(
+  "update --mesh of three containers",
+  () => {
+    it("gives each node the new image, no message is lost or answered twice, and two always serve", {
+      timeout: LONG_MS,
+    }, async () => {
+      const stack = await typedStack(NODES);
+      await stack.cairn("infra", "up", "--yes");
+      await stack.keepRows();
+      const image = await imageOf(stack, "2");
+      const plan = await stack.cairn<UpdatePlan>("update", "--mesh", "--dry-run", "--prebuilt", image, "--canary", "b");
+      expect(plan.nodes.map(({ name, ready }) => [name, ready])).toEqual([
+        ["b", true],
+        ["a", true],
+        ["c", true],
+      ]);
+      const load = loadOn(stack);
+      const result = await stack.cairn<UpdateResult>("update", "--mesh", "--prebuilt", image, "--canary", "b");
+      const report = await load.stop();
+      console.log(`update --mesh of three containers: ${JSON.stringify(report)}`);
+      expect(result).toMatchObject({ outcome: "updated", restarted: true });
+      await expectAnswered(stack, report);
+      expect(report.fewest).toBe(2);
+      expect(new Set(await imagesOf(stack)).size).toBe(1);
+      await stack.expectWhole(NODES);
+      const { rollouts } = await stack.cairn<UpdateHistory>("update", "--mesh", "--history");
+      expect(rollouts).toMatchObject([{ outcome: "passed", done: ["b", "a", "c"] }]);
+      // Nothing is left to apply.
+      expect(await stack.cairn("infra", "preview")).toMatchObject({ changes: [] });
+      const again = await stack.cairn<UpdateResult>("update", "--mesh", "--prebuilt", image);
+      expect(again.outcome).toBe("unchanged");
+    });
+  },
+);

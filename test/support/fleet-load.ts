@@ -1,0 +1,98 @@
+/** Turns on every node of a fleet at a steady pace, each sent until it is answered, and how many nodes serve meanwhile. */
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createClient } from "../../runtime/client/index.ts";
+
+export interface LoadReport {
+  /** Messages, each sent with one key until it was answered. */
+  readonly sent: number;
+  readonly answered: number;
+  /** The fewest nodes that served at once. */
+  readonly fewest: number;
+  /** Node to the longest time that it did not serve, in milliseconds. */
+  readonly longest: Readonly<Record<string, number>>;
+}
+
+export interface Load {
+  stop(): Promise<LoadReport>;
+}
+
+/** Milliseconds between two messages of a sender, until one is given up, and between two looks at who serves. */
+const PAUSE_MS = 200;
+const GIVEN_UP_MS = 300_000;
+const LOOK_MS = 100;
+
+/** `urls`: of each node by its name. Two senders a node, each with a session of its own. */
+export function startLoad(urls: Readonly<Record<string, string>>, token: string): Load {
+  const stopping = new AbortController();
+  const nodes = Object.entries(urls).map(([name, baseUrl]) => ({
+    name,
+    baseUrl,
+    client: createClient({ baseUrl, token }),
+  }));
+  let sent = 0;
+  let answered = 0;
+
+  async function answer(first: number, session: string): Promise<void> {
+    const idempotencyKey = randomUUID();
+    const until = performance.now() + GIVEN_UP_MS;
+    sent++;
+    for (let at = first; performance.now() < until; at++) {
+      const { text } = await (nodes[at % nodes.length]?.client
+        .send("main", { session, text: `Remember the word ${idempotencyKey}.` }, { idempotencyKey })
+        .catch(() => ({ text: null })) ?? { text: null });
+      if (text !== null) {
+        answered++;
+        return;
+      }
+      await sleep(PAUSE_MS);
+    }
+  }
+
+  async function sender(first: number, session: string): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await answer(first, session);
+      await sleep(PAUSE_MS);
+    }
+  }
+
+  let fewest = nodes.length;
+  const downSince = new Map<string, number>();
+  const longest: Record<string, number> = {};
+  async function look(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const ready = await Promise.all(nodes.map(({ baseUrl }) => serves(baseUrl)));
+      const now = performance.now();
+      fewest = Math.min(fewest, ready.filter(Boolean).length);
+      for (const [index, { name }] of nodes.entries()) {
+        if (ready[index]) downSince.delete(name);
+        else downSince.set(name, downSince.get(name) ?? now);
+        longest[name] = Math.max(longest[name] ?? 0, now - (downSince.get(name) ?? now));
+      }
+      await sleep(LOOK_MS);
+    }
+  }
+
+  const work = [
+    look(),
+    ...nodes.flatMap(({ name }, index) => [sender(index, `${name} 1`), sender(index, `${name} 2`)]),
+  ];
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.all(work);
+      return { sent, answered, fewest, longest };
+    },
+  };
+}
+
+/** Asked twice: one answer that is late says nothing. */
+async function serves(baseUrl: string): Promise<boolean> {
+  const ask = async (): Promise<boolean> => {
+    const answer = await fetch(new URL("/health/ready", baseUrl), { signal: AbortSignal.timeout(2_000) });
+    await answer.body?.cancel();
+    return answer.ok;
+  };
+  return (await ask().catch(() => false)) || (await ask().catch(() => false));
+}
