@@ -25,6 +25,8 @@ export interface StubTarget {
   readonly url?: string;
   /** How a node's container is, by what it was made with; undefined: healthy. */
   readonly health?: (node: string, container: Readonly<Record<string, unknown>>) => StubHealth | undefined;
+  /** Told of each command of a rollout to a node's host, which it may refuse. */
+  readonly onFence?: (node: string, command: Parameters<TargetDriver["fence"]>[1]) => void;
   /** What is in every part's log. */
   readonly log?: string;
   /** What a node has in `run/node.json`. */
@@ -100,7 +102,7 @@ export function stubDriver(plan: DeploymentPlan, target: StubTarget): TargetDriv
       });
       return { nodes: await observe(), parts: [], drift: [...missing, ...(target.drift ?? [])] };
     },
-    fence: async () => undefined,
+    fence: async (node, command) => void target.onFence?.(node, command),
     readsSettings: target.readsSettings ?? false,
     findInterrupted: async (type, name) => {
       const found = Object.entries(plugins.resources()).find(

@@ -6,8 +6,9 @@
 import { randomUUID } from "node:crypto";
 import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types.ts";
 import { InfraError, RuntimeError } from "../../../../runtime/contracts/errors.ts";
+import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import { UsageError } from "../../../output/failure.ts";
-import type { RolloutEntry } from "../../../rollout/contracts.ts";
+import type { FleetLease, RolloutEntry } from "../../../rollout/contracts.ts";
 import type { FleetEnd } from "../../../rollout/fleet.ts";
 import { createFleetDatabase, type FleetDatabase, type FleetDoor } from "../../../rollout/fleet-database.ts";
 import type { OnFailure } from "../../../rollout/fleet-steps.ts";
@@ -140,7 +141,7 @@ export async function rollInFleet(session: Session, prepared: Preparation, roll:
   const inTurn = oneAtATime();
   const ports = {
     clock: { now: services.now, monotonic: () => performance.now(), sleep: services.sleep },
-    lease: fleet.database.lease,
+    lease: options.resume ? patient(fleet.database.lease, services.sleep) : fleet.database.lease,
     journal: fleet.database.journal,
     nodes: order.map((name) =>
       fleetNode({ ...run, project: prepared.project }, targetImage(prepared, name), name, { run, inTurn }),
@@ -154,6 +155,27 @@ export async function rollInFleet(session: Session, prepared: Preparation, roll:
   const to = imageName(targetImage(prepared, first));
   const { maxUnavailable } = options;
   return beginRollout(ports, { id: randomUUID(), holder, to, onFailure, maxUnavailable }, signal);
+}
+
+/** Milliseconds until the lease of a holder that was killed has run out for certain, and between two attempts to take it. */
+const EXPIRY_MS = 40_000;
+const RETRY_MS = 2_000;
+
+/** A rollout that was cut off a moment ago is resumed by the same command as one of yesterday. */
+function patient(lease: FleetLease, sleep: (ms: number, signal: AbortSignal) => Promise<void>): FleetLease {
+  return {
+    ...lease,
+    async acquire(holder, signal) {
+      for (let waited = 0; ; waited += RETRY_MS) {
+        try {
+          return await lease.acquire(holder, signal);
+        } catch (error) {
+          if (codeOf(error) !== "INFRA_LOCKED" || waited >= EXPIRY_MS) throw error;
+          await sleep(RETRY_MS, signal);
+        }
+      }
+    },
+  };
 }
 
 function targetImage({ project }: Preparation, node: string): ImageIdentity {

@@ -1,0 +1,86 @@
+/** Nodes that share a database, as far as a rollout asks them: lease and journal as the real ones promise, and drains that are noted. */
+
+import type { NodeAccess } from "../../../control/deploy/operations/services.ts";
+import type { Client } from "../../../runtime/client/index.ts";
+import { InfraError } from "../../../runtime/contracts/errors.ts";
+import type { RolloutRecord } from "../../../runtime/contracts/rollout.ts";
+
+export interface FleetInMemory {
+  /** Newest last. */
+  readonly rollouts: RolloutRecord[];
+  /** `drain one with lease 1`, in order. */
+  readonly seen: string[];
+  /** Somebody else takes the lease. */
+  take(holder: string): void;
+  /** What is asked through a node that is out of reach fails. */
+  readonly unreachable: Set<string>;
+  readonly call: NodeAccess["call"];
+}
+
+/** `members`: names in the registry. */
+export function fleetInMemory(members: readonly string[]): FleetInMemory {
+  const rollouts: RolloutRecord[] = [];
+  const seen: string[] = [];
+  const unreachable = new Set<string>();
+  let lease = { number: 0, id: "", holder: "" };
+  const locked = (): InfraError => new InfraError("INFRA_LOCKED", `The fleet is being changed by ${lease.holder}.`);
+  const newest = (number: number): void => {
+    if (number !== lease.number) throw locked();
+  };
+
+  const clientOf = (node: string): Partial<Client> => ({
+    mesh: async () => members.map((name) => memberOf(name)),
+    acquireRolloutLease: async ({ id, holder }) => {
+      if (lease.id !== "" && lease.id !== id) throw locked();
+      if (lease.id !== id) lease = { number: lease.number + 1, id, holder };
+      return { fleet: "fleet", number: lease.number, ttlMs: 30_000 };
+    },
+    renewRolloutLease: async (number) => newest(number),
+    releaseRolloutLease: async (number) => {
+      if (number === lease.number) lease = { ...lease, id: "" };
+    },
+    rollouts: async (limit) => rollouts.toReversed().slice(0, limit),
+    writeRollout: async (record, number) => {
+      newest(number);
+      const at = rollouts.findIndex(({ id }) => id === record.id);
+      if (at < 0) rollouts.push(record);
+      else rollouts[at] = record;
+    },
+    drain: async ({ lease: number = 0 } = {}) => {
+      newest(number);
+      seen.push(`drain ${node} with lease ${number}`);
+    },
+    // What a rollout reads of it.
+    health: async () => ({ version: "0.1.0", started_at: "2026-11-26T00:00:00Z" }) as never,
+    ready: async () => true,
+  });
+  return {
+    rollouts,
+    seen,
+    unreachable,
+    take(holder) {
+      lease = { number: lease.number + 1, id: "another's", holder };
+    },
+    call: async ({ node }, _signal, work) => {
+      if (unreachable.has(node)) throw new InfraError("INFRA_HOST_UNREACHABLE", `${node} is away.`);
+      // A rollout calls nothing else.
+      return work(clientOf(node) as Client);
+    },
+  };
+}
+
+function memberOf(name: string): Awaited<ReturnType<Client["mesh"]>>[number] {
+  return {
+    id: name,
+    name,
+    version: "0.1.0",
+    schema: 1,
+    address: null,
+    certificate_sha256: null,
+    next_certificate_sha256: null,
+    agents: [],
+    hosts: [],
+    status: "online",
+    self: false,
+  };
+}
