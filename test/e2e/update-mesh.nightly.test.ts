@@ -1,5 +1,7 @@
 /** `update --mesh` of three containers on the real Docker engine, under a steady load of turns. */
 
+import { cp, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { UpdateHistory, UpdatePlan, UpdateResult } from "../../control/update/result.ts";
@@ -8,6 +10,7 @@ import { IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
 import { TYPED_TOKEN, type TypedStack, typedStack } from "../support/docker/typed-stack.ts";
 import { docker } from "../support/docker-lane.ts";
 import { type LoadReport, startLoad } from "../support/fleet-load.ts";
+import { operator } from "../support/operator.ts";
 
 /** Twice as long as it takes where other suites share the processors. */
 const LONG_MS = 2 * IMAGES_TIMEOUT_MS;
@@ -74,6 +77,80 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
       expect(await stack.cairn("infra", "preview")).toMatchObject({ changes: [] });
       const again = await stack.cairn<UpdateResult>("update", "--mesh", "--prebuilt", image);
       expect(again.outcome).toBe("unchanged");
+    });
+
+    it("goes back where the image does not start, or ends after it was ready, and no message is lost meanwhile", {
+      timeout: LONG_MS,
+    }, async () => {
+      const stack = await typedStack(NODES);
+      await stack.cairn("infra", "up", "--yes");
+      const before = await imagesOf(stack);
+      const never = await imageOf(stack, "never", "ENV NODE_OPTIONS=--import=data:text/javascript,process.exit(1)");
+      // Ready within seconds, and gone while it is watched.
+      const script = "setTimeout(()=>process.exit(1),20000).unref()";
+      const later = await imageOf(stack, "later", `ENV NODE_OPTIONS=--import=data:text/javascript,${script}`);
+      const load = loadOn(stack);
+      for (const [image, reason] of [
+        [never, /a/],
+        [later, /did not stay ready/],
+      ] as const) {
+        const result = await stack.document<UpdateResult>("update", "--mesh", "--prebuilt", image);
+        expect(result).toMatchObject({ outcome: "rolled_back", reason: expect.stringMatching(reason) });
+        expect(await imagesOf(stack)).toEqual(before);
+      }
+      const report = await load.stop();
+      await expectAnswered(stack, report);
+      expect(report.fewest).toBe(2);
+      const { rollouts } = await stack.cairn<UpdateHistory>("update", "--mesh", "--history");
+      expect(rollouts.map(({ outcome }) => outcome)).toEqual(["rolled_back", "rolled_back"]);
+    });
+
+    it("goes on after kill -9 wherever it was, and nobody is answered twice", { timeout: LONG_MS }, async () => {
+      const stack = await typedStack(NODES);
+      await stack.cairn("infra", "up", "--yes");
+      await stack.keepRows();
+      const load = loadOn(stack);
+      for (const phase of ["drain", "stop", "node", "gate"]) {
+        const image = await imageOf(stack, phase);
+        await stack.killedAt(`"phase":"${phase}"`, "update", "--mesh", "--prebuilt", image, "--json-events");
+        await stack.noteVolumes();
+        const result = await stack.finished<UpdateResult>("update", "--mesh", "--resume");
+        expect(result, phase).toMatchObject({ outcome: "updated" });
+        expect(new Set(await imagesOf(stack)).size, phase).toBe(1);
+        await stack.expectWhole(NODES);
+      }
+      const report = await load.stop();
+      await expectAnswered(stack, report);
+      expect(report.fewest).toBe(2);
+    });
+
+    it("is resumed from another directory while the former command sleeps, which then changes nothing any more", {
+      timeout: LONG_MS,
+    }, async () => {
+      const stack = await typedStack(NODES);
+      await stack.cairn("infra", "up", "--yes");
+      const image = await imageOf(stack, "2");
+      const args = ["update", "--mesh", "--prebuilt", image];
+      let containers: readonly string[] = [];
+      const ended = await stack.meanwhile<{ readonly error: { readonly code: string } }>(
+        '"phase":"drain"',
+        async (command) => {
+          command.kill("SIGSTOP");
+          const other = await operator(TYPED_TOKEN);
+          await cp(stack.dir, other.dir, { recursive: true });
+          // Another machine does not see who holds the lock of this one's directory.
+          await rm(join(other.dir, "infra", ".lock"), { force: true });
+          const begun = await other.refused("update", "--mesh", "--prebuilt", image);
+          expect(begun.code).toBe("INFRA_INTERRUPTED");
+          const resumed = await other.cairn<UpdateResult>("update", "--mesh", "--resume");
+          expect(resumed).toMatchObject({ outcome: "updated" });
+          containers = await stack.ids();
+          command.kill("SIGCONT");
+        },
+        ...args,
+      );
+      expect(ended.error.code).toBe("INFRA_LOCKED");
+      expect(await stack.ids()).toEqual(containers);
     });
   },
 );

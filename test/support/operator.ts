@@ -12,6 +12,11 @@ import { SCHEMAS } from "../../control/deploy/schemas.ts";
 import { CAIRN } from "./commands.ts";
 import { temporaryDirectory } from "./deployment.ts";
 
+/** A command that runs. */
+export interface Signalled {
+  kill(signal: NodeJS.Signals): boolean;
+}
+
 export interface Operator {
   readonly dir: string;
   /** Puts the configuration into cairn.yaml. */
@@ -32,7 +37,7 @@ export interface Operator {
   /** Starts a command and kills it, without a word of warning, as soon as it has said this. */
   killedAt(words: string, ...args: string[]): Promise<void>;
   /** Does something else as soon as a command has said this; resolves with the command's document, or with that of its error. */
-  meanwhile<T>(words: string, act: () => unknown, ...args: string[]): Promise<T>;
+  meanwhile<T>(words: string, act: (command: Signalled) => unknown, ...args: string[]): Promise<T>;
   /** What the agent answers in the one session of the test. */
   say(text: string): Promise<string>;
   /** Everything that commands have printed. */
@@ -111,7 +116,7 @@ export async function operator(
       onTestFinished(() => void child.kill("SIGKILL"));
       await kill(child, words);
     },
-    async meanwhile<T>(words: string, act: () => unknown, ...args: string[]) {
+    async meanwhile<T>(words: string, act: (command: Signalled) => unknown, ...args: string[]) {
       const child = execa(...command([...args, "--json", "--json-events"]), {
         cwd: dir,
         env,
@@ -123,7 +128,7 @@ export async function operator(
       child.stderr.on("data", (chunk: Buffer) => {
         said += chunk.toString("utf8");
         // At once: the command goes on.
-        if (said.includes(words)) acted ??= new Promise((resolve) => resolve(act()));
+        if (said.includes(words)) acted ??= new Promise((resolve) => resolve(act(child)));
       });
       const { stdout } = await child;
       expect(acted, said).toBeDefined();
