@@ -95,6 +95,8 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/runtime/app/recall/plans.nightly.test.ts": "Searches keep their query plans at 200,000 messages.",
   "test/runtime/plugins/tools/landlock.docker.test.ts":
     "Commands of agents in a container reach neither the service's files nor other users'.",
+  "test/e2e/rolling-upgrade.nightly.test.ts":
+    "The rolling upgrade of the documents goes as it is printed: forward, back from an image that does not start, and on after a kill.",
   "test/e2e/update-mesh.nightly.test.ts":
     "`update --mesh` of three containers under load: no message is lost or answered twice, and two nodes always serve.",
   "test/e2e/week.nightly.test.ts":

@@ -1,4 +1,4 @@
-/** Types an operator's week of docs/examples anew: every command ends as the script says, and no fact is lost on the way. */
+/** Types a script of docs/examples anew: every command ends as it says, and no fact is lost on the way. */
 
 import { symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
@@ -12,13 +12,24 @@ import { temporaryDirectory } from "./deployment.ts";
 /** The stack's name in all of them. */
 export const WEEK = "week";
 
-/** `environment`: what the script's head names. `programs`: folders that come first on PATH. */
+/** An operator's week. `environment`: what the script's head names. `programs`: folders that come first on PATH. */
 export async function typeWeek(
   script: "docker.sh" | "kubernetes.sh" | "proxmox.sh",
   environment: Readonly<Record<string, string>>,
   programs: readonly string[] = [],
 ): Promise<void> {
-  const path = fileURLToPath(new URL(`../../docs/examples/week/${script}`, import.meta.url));
+  const all = await typeExample(`week/${script}`, "/srv/week", environment, programs);
+  expect(all).toContain("# Sunday");
+}
+
+/** What a script below docs/examples has printed. `shown`: its directory in the recording. */
+export async function typeExample(
+  script: string,
+  shown: string,
+  environment: Readonly<Record<string, string>>,
+  programs: readonly string[] = [],
+): Promise<string> {
+  const path = fileURLToPath(new URL(`../../docs/examples/${script}`, import.meta.url));
   const [directory, bin, home] = [await temporaryDirectory(), await temporaryDirectory(), await temporaryDirectory()];
   await symlink(CAIRN, join(bin, "cairn"));
   const { exitCode, all } = await execa("bash", [path, directory], {
@@ -32,14 +43,11 @@ export async function typeWeek(
     },
   });
   expect(exitCode, all).toBe(0);
-  expect(all).toContain("# Sunday");
   expect(all).not.toContain("lost: ");
   if (process.env["CAIRN_RECORD"] !== undefined) {
-    await writeFile(
-      path.replace(/\.sh$/, ".txt"),
-      transcriptOf(all ?? "", { [directory]: "/srv/week", [home]: "/root" }),
-    );
+    await writeFile(path.replace(/\.sh$/, ".txt"), transcriptOf(all ?? "", { [directory]: shown, [home]: "/root" }));
   }
+  return all ?? "";
 }
 
 /** What a reader of another machine sees: no temporary directories, and ids as far as one reads them. */
