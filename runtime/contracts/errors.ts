@@ -90,6 +90,8 @@ export const ERROR_CODES = {
   RUNTIME_START_FAILED: traits("fatal", false, 500),
   RUNTIME_STOP_TIMEOUT: traits("error", true, 504),
   RUNTIME_UNSAFE_LISTEN: traits("fatal", false, 500),
+  /** Releases too far apart for one fleet (contracts/version-skew.ts). */
+  RUNTIME_VERSION_SKEW: traits("fatal", false, 409),
   /** Of the command line: the user interrupted the command. */
   RUNTIME_INTERRUPTED: traits("warning", true, 499),
   RUNTIME_INTERNAL: traits("error", false, 500),
