@@ -287,6 +287,7 @@ async function compose(
         database,
         migrations: MIGRATIONS,
         node: node.id,
+        release: version,
         logger,
         signal,
       });

@@ -1,21 +1,24 @@
-import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
-import type { Database, Queryable } from "../contracts/database.ts";
-import { MemoryError } from "../contracts/errors.ts";
-import { unableToRead } from "../domain/mesh/schema-readers.ts";
-import { liveReaders } from "./mesh/registry.ts";
-
 /**
- * The schema: numbered SQL files (`001_transcript.sql`), each applied once, in order, in a transaction of its own.
- * A file may say in a line of its own `-- compatible-from: 3` that code which knows only the schema 3 still works on it.
+ * The schema: numbered SQL files (`001_transcript.sql`), each applied once, in order, in a transaction of its own or, where it
+ * says so, as an index that is built beside the traffic (migration-files.ts has what a file says of itself).
  */
 
-export interface MigrateOptions {
+import type { Database, Queryable, Transaction } from "../contracts/database.ts";
+import { MemoryError } from "../contracts/errors.ts";
+import { assertWithinSkew } from "../contracts/version-skew.ts";
+import { unableToRead } from "../domain/mesh/schema-readers.ts";
+import { TABLE_LOCK_TIMEOUT_MS, type Waiting, watchBlockers, whileTablesAreFree } from "./blocking-sessions.ts";
+import { buildIndex, isValid, withIndexLease } from "./index-build.ts";
+import { liveReaders } from "./mesh/registry.ts";
+import { type Migration, readMigrations, withoutConcurrency } from "./migration-files.ts";
+
+export interface MigrateOptions extends Waiting {
   /** Where the SQL files are. */
   readonly directory: string;
   /** Id of the node that starts: all others that live must be able to work with what is made. */
   readonly node?: string;
+  /** Version of Cairn that starts, where it is to serve beside them. */
+  readonly release?: string;
 }
 
 export interface MigrateReport {
@@ -23,14 +26,6 @@ export interface MigrateReport {
   readonly version: number;
   /** Names of the files that were applied by this call. */
   readonly applied: readonly string[];
-}
-
-interface Migration {
-  readonly version: number;
-  readonly name: string;
-  readonly checksum: string;
-  readonly compatibleFrom: number;
-  readonly sql: string;
 }
 
 interface AppliedRow {
@@ -41,26 +36,24 @@ interface AppliedRow {
 }
 
 const STATEMENT_TIMEOUT_MS = 30 * 60_000;
-/** How long to wait for another migrating process, and then for the tables that are in use. */
+/** How long to wait for another migrating process. */
 const TURN_TIMEOUT_MS = 10 * 60_000;
-const TABLE_LOCK_TIMEOUT_MS = 5_000;
 /** Held while the schema is changed. Any number will do, as long as nothing else locks it: "cairn" in ASCII. */
 export const SCHEMA_LOCK = 0x636169726e;
 
-const FILE_NAME = /^(\d{3})_[a-z0-9_]+\.sql$/;
-
 /**
  * Brings the schema up to date. Of several processes that do so at once, one applies each file under the lock; the others
- * wait, and find it applied. MEMORY_SCHEMA_MISMATCH when a file was changed after it was applied, when the database is newer
- * than this code can work with, when another node that runs could not work with the result, or when an extension cannot be
- * created; MEMORY_LOCK_TIMEOUT when tables stayed in use.
+ * wait, and find it applied. What was interrupted goes on with the next call. MEMORY_SCHEMA_MISMATCH when a file was changed after
+ * it was applied, when the database is newer than this code can work with, when another node that runs could not work with the
+ * result, or when an extension cannot be created; RUNTIME_VERSION_SKEW when one that runs is of a release too far from this one;
+ * MEMORY_LOCK_TIMEOUT when tables stayed in use.
  */
-export async function migrate(database: Database, { directory, node = "" }: MigrateOptions): Promise<MigrateReport> {
-  const migrations = await readMigrations(directory);
-  const pending = unapplied(migrations, await readApplied(database));
+export async function migrate(database: Database, options: MigrateOptions): Promise<MigrateReport> {
+  const migrations = await readMigrations(options.directory);
+  const pending = await checked(database, migrations, options);
   const applied: string[] = [];
   for (const migration of pending) {
-    if (await apply(database, migration, migrations, node)) applied.push(migration.name);
+    if (await apply(database, migration, migrations, options)) applied.push(migration.name);
   }
   return { version: Math.max(...(await readApplied(database)).map(({ version }) => version)), applied };
 }
@@ -90,9 +83,22 @@ export async function latestMigration(directory: string): Promise<number> {
   return (await readMigrations(directory)).at(-1)?.version ?? 0;
 }
 
-/** Changes nothing. MEMORY_SCHEMA_MISMATCH as `migrate`'s; the errors of a database that is unavailable. */
-export async function checkSchema(database: Queryable, { directory }: MigrateOptions): Promise<void> {
-  unapplied(await readMigrations(directory), await readApplied(database));
+/** Changes nothing. MEMORY_SCHEMA_MISMATCH and RUNTIME_VERSION_SKEW as `migrate`'s; the errors of a database that is unavailable. */
+export async function checkSchema(database: Queryable, options: MigrateOptions): Promise<void> {
+  await checked(database, await readMigrations(options.directory), options);
+}
+
+/** What is still to be applied, after a check that this code may work on this database, beside the nodes that do. */
+async function checked(
+  database: Queryable,
+  migrations: readonly Migration[],
+  { node = "", release }: MigrateOptions,
+): Promise<readonly Migration[]> {
+  const applied = await readApplied(database);
+  const pending = unapplied(migrations, applied);
+  if (release !== undefined && knowsNodes(applied)) assertWithinSkew(release, await liveReaders(database, node));
+  await assertReadable(database, applied, pending, node);
+  return pending;
 }
 
 /** The version of the schema, or null where no migration was ever applied. */
@@ -106,7 +112,46 @@ async function apply(
   database: Database,
   migration: Migration,
   migrations: readonly Migration[],
+  options: MigrateOptions,
+): Promise<boolean> {
+  const { index } = migration;
+  const inTurn = (work: (tx: Transaction) => Promise<void>): Promise<boolean> =>
+    whileNobodyElseMigrates(database, migration, migrations, options.node ?? "", work);
+  if (index !== null && database.backend === "postgres") {
+    return withIndexLease(database, options.node ?? "", options, async () => {
+      if (!(await inTurn(async () => undefined))) return false;
+      await buildIndex(database, migration, index, options).catch(rethrow(migration));
+      return inTurn(async (tx) => {
+        if (await isValid(tx, index)) return record(tx, migration);
+        throw new MemoryError("MEMORY_LOCK_TIMEOUT", `The index ${index.name} was removed while it was built.`);
+      });
+    });
+  }
+  const watch = watchBlockers(database);
+  try {
+    return await inTurn(async (tx) => {
+      if (database.backend === "postgres") {
+        const { rows } = await tx.query<{ pid: number }>("select pg_backend_pid() as pid");
+        if (rows[0]) watch.follow(rows[0]);
+      }
+      if (migration.version === 1) await prepare(tx);
+      await whileTablesAreFree(`The migration ${migration.name}`, watch, options, () =>
+        tx.savepoint((attempt) => attempt.query(withoutConcurrency(migration))),
+      ).catch(rethrow(migration));
+      await record(tx, migration);
+    });
+  } finally {
+    watch.stop();
+  }
+}
+
+/** False, without the work, when the migration was applied meanwhile. */
+function whileNobodyElseMigrates(
+  database: Database,
+  migration: Migration,
+  migrations: readonly Migration[],
   node: string,
+  work: (tx: Transaction) => Promise<void>,
 ): Promise<boolean> {
   return database.transaction(
     async (tx) => {
@@ -116,24 +161,35 @@ async function apply(
       const pending = unapplied(migrations, applied);
       if (!pending.includes(migration)) return false;
       await assertReadable(tx, applied, pending, node);
-      if (migration.version === 1) await prepare(tx);
-      await tx.query(migration.sql).catch((error: unknown) => {
-        if (error instanceof MemoryError && error.code !== "MEMORY_QUERY_FAILED") throw error;
-        throw new MemoryError("MEMORY_QUERY_FAILED", `The migration ${migration.name} failed.`, { cause: error });
-      });
-      const { version, name, checksum, compatibleFrom } = migration;
-      await tx.query(
-        "insert into schema_migrations (version, name, checksum, compatible_from) values ($1, $2, $3, $4)",
-        [version, name, checksum, compatibleFrom],
-      );
+      await work(tx);
       return true;
     },
     { statementTimeoutMs: STATEMENT_TIMEOUT_MS, lockTimeoutMs: TURN_TIMEOUT_MS },
   );
 }
 
+async function record(tx: Queryable, { version, name, checksum, compatibleFrom }: Migration): Promise<void> {
+  await tx.query("insert into schema_migrations (version, name, checksum, compatible_from) values ($1, $2, $3, $4)", [
+    version,
+    name,
+    checksum,
+    compatibleFrom,
+  ]);
+}
+
+const rethrow =
+  ({ name }: Migration) =>
+  (error: unknown): never => {
+    if (error instanceof MemoryError && error.code !== "MEMORY_QUERY_FAILED") throw error;
+    throw new MemoryError("MEMORY_QUERY_FAILED", `The migration ${name} failed.`, { cause: error });
+  };
+
 /** The first migration that writes down what nodes know of the schema. Before it nodes refuse nothing, and are refused nothing. */
 const NODES_SINCE = 22;
+
+function knowsNodes(applied: readonly AppliedRow[]): boolean {
+  return applied.some(({ version }) => version === NODES_SINCE);
+}
 
 /** MEMORY_SCHEMA_MISMATCH, naming the node, where one that lives could not work with what is pending. */
 async function assertReadable(
@@ -142,7 +198,7 @@ async function assertReadable(
   pending: readonly Migration[],
   node: string,
 ): Promise<void> {
-  if (!applied.some(({ version }) => version === NODES_SINCE)) return;
+  if (pending.length === 0 || !knowsNodes(applied)) return;
   const floor = Math.max(...applied.map(({ compatible_from: compatibleFrom }) => compatibleFrom));
   const reader = unableToRead(pending, await liveReaders(tx, node), floor);
   if (reader === null) return;
@@ -210,32 +266,6 @@ function unapplied(migrations: readonly Migration[], applied: readonly AppliedRo
   }
   const done = new Set(applied.map(({ version }) => version));
   return migrations.filter(({ version }) => !done.has(version));
-}
-
-async function readMigrations(directory: string): Promise<readonly Migration[]> {
-  const names = (await readdir(directory)).filter((name) => name.endsWith(".sql")).sort();
-  const migrations = await Promise.all(names.map((name) => readMigration(directory, name)));
-  for (const [index, { version, name }] of migrations.entries()) {
-    if (version !== index + 1)
-      throw mismatch(`The migration ${name} is out of order: number ${index + 1} is expected.`);
-  }
-  return migrations;
-}
-
-async function readMigration(directory: string, name: string): Promise<Migration> {
-  const digits = FILE_NAME.exec(name)?.[1];
-  if (digits === undefined) throw mismatch(`The migration ${name} is not named like 001_what_it_is_about.sql.`);
-  const sql = await readFile(join(directory, name), "utf8");
-  const version = Number(digits);
-  const compatibleFrom = /^-- compatible-from: (\d+)$/m.exec(sql)?.[1];
-  return {
-    version,
-    name,
-    // Line endings are a matter of the checkout, not of the migration.
-    checksum: createHash("sha256").update(sql.replaceAll("\r\n", "\n")).digest("hex"),
-    compatibleFrom: compatibleFrom === undefined ? version : Number(compatibleFrom),
-    sql,
-  };
 }
 
 function mismatch(message: string, hint?: string, cause?: unknown): MemoryError {

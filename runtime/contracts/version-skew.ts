@@ -38,15 +38,17 @@ export function beyondSkew(release: string, others: readonly FleetMember[]): Fle
   return others.find((other) => !withinSkew(release, other.release ?? SILENT_RELEASE)) ?? null;
 }
 
-/** RUNTIME_VERSION_SKEW, naming the first of the others that lives and that a node of this release may not serve beside, and the range. */
+/** Why a node of this release may not serve beside the member, with the range that it may serve beside. */
+export function skewMessage(release: string, { name, release: other }: FleetMember): string {
+  const runs = other ?? "older than 0.2.0";
+  return `The node ${name} runs Cairn ${runs}, and Cairn ${release} serves beside ${supportedRange(release)} only. ${SUPPORTED_SKEW}`;
+}
+
+/** RUNTIME_VERSION_SKEW, naming the first of the others that a node of this release may not serve beside, and the range. */
 export function assertWithinSkew(release: string, others: readonly FleetMember[]): void {
   const member = beyondSkew(release, others);
   if (member === null) return;
-  const { name } = member;
-  const runs = member.release ?? "older than 0.2.0";
-  throw new RuntimeError(
-    "RUNTIME_VERSION_SKEW",
-    `The node ${name} runs Cairn ${runs}, and Cairn ${release} serves beside ${supportedRange(release)} only. ${SUPPORTED_SKEW}`,
-    { hint: `Upgrade the fleet one minor after the other; or stop ${name} first, and start it with ${release}, too.` },
-  );
+  throw new RuntimeError("RUNTIME_VERSION_SKEW", skewMessage(release, member), {
+    hint: `Upgrade the fleet one minor after the other; or stop ${member.name} first, and start it with ${release}, too.`,
+  });
 }

@@ -3,6 +3,7 @@
 import type { Database, Queryable } from "../../contracts/database.ts";
 import type { Member, NodeEntry } from "../../contracts/node-entry.ts";
 import type { Logger } from "../../contracts/ports.ts";
+import type { FleetMember } from "../../contracts/version-skew.ts";
 import { byName, isGenuine, memberState } from "../../domain/mesh/node-entry.ts";
 import type { SchemaReader } from "../../domain/mesh/schema-readers.ts";
 
@@ -62,9 +63,10 @@ export function createNodeRegistry(deps: { readonly database: Database; readonly
 }
 
 /** The nodes that live now, but for `own`: by their leases, also those of versions that write no entry. */
-export async function liveReaders(tx: Queryable, own: string): Promise<readonly SchemaReader[]> {
-  const { rows } = await tx.query<{ name: string; schema: number | null }>(
-    `/* nodes:live */ select coalesce(n.entry ->> 'name', substr(l.name, 6)) as name, (n.entry ->> 'schema')::int as schema
+export async function liveReaders(tx: Queryable, own: string): Promise<readonly (SchemaReader & FleetMember)[]> {
+  const { rows } = await tx.query<SchemaReader & FleetMember>(
+    `/* nodes:live */ select coalesce(n.entry ->> 'name', substr(l.name, 6)) as name, (n.entry ->> 'schema')::int as schema,
+       n.entry ->> 'release' as release
      from leases l left join nodes n on n.id = substr(l.name, 6)
      where l.name like 'node:%' and l.expires_at > now() and l.name <> 'node:' || $1 order by 1`,
     [own],

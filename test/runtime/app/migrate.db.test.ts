@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLeaseTable } from "../../../runtime/app/leases.ts";
 import { createNodeRegistry } from "../../../runtime/app/mesh/registry.ts";
-import { latestMigration, migrate, schemaVersion, withSchemaHeld } from "../../../runtime/app/migrate.ts";
+import { checkSchema, latestMigration, migrate, schemaVersion, withSchemaHeld } from "../../../runtime/app/migrate.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { nodeIdOf } from "../../../runtime/domain/mesh/node-entry.ts";
 import { describeEachDatabase, MIGRATIONS } from "../../support/databases.ts";
@@ -131,6 +131,28 @@ describeEachDatabase("migrations", (open) => {
     });
   });
 
+  it("builds the index of a file that says `concurrently`, and refuses one that holds anything else", async () => {
+    await empty();
+    const base = {
+      "001_t.sql":
+        "create table leases (name text primary key, holder text not null, epoch bigint default 1, " +
+        "expires_at timestamptz not null, data jsonb not null default '{}'); create table t (n int);",
+    };
+    const build =
+      "-- Of rows by their number.\n-- concurrently\ncreate index concurrently t_n\n  on t (n)\n  where n > 0;\n";
+    const directory = await files({ ...base, "002_index.sql": build }, false);
+    expect(await migrate(database, { directory })).toEqual({ version: 2, applied: ["001_t.sql", "002_index.sql"] });
+    expect((await database.query("select from pg_indexes where indexname = 't_n'")).count).toBe(1);
+    expect(await migrate(database, { directory })).toEqual({ version: 2, applied: [] });
+    for (const more of ["drop table t;", "create index concurrently other on t (n);"]) {
+      const two = await files({ ...base, "002_index.sql": `${build}${more}` }, false);
+      await expect(migrate(database, { directory: two })).rejects.toMatchObject({
+        code: "MEMORY_SCHEMA_MISMATCH",
+        message: expect.stringContaining("002_index.sql"),
+      });
+    }
+  });
+
   describe("beside nodes that run", () => {
     const keys = generateKeyPairSync("ed25519");
     const id = nodeIdOf(keys.publicKey);
@@ -196,6 +218,30 @@ describeEachDatabase("migrations", (open) => {
       await expect(migrate(database, { directory: breaks, node: "another" })).rejects.toMatchObject({
         message: expect.stringMatching(/it is older\.$/),
       });
+    });
+
+    it("lets no release start beside a node of one too far away, before it has changed anything", async () => {
+      const version = await running(await latestMigration(MIGRATIONS));
+      const registry = createNodeRegistry({ database, logger: quietLogger });
+      await registry.publish((n) => entryOf(keys, { version: n, schema: version, release: "0.2.1" }));
+      const directory = await files({
+        [`${number(version + 1)}_a.sql`]: `-- compatible-from: ${version}\ncreate table a ();`,
+      });
+      const start = (release: string, node = "another") => migrate(database, { directory, node, release });
+      await expect(start("0.4.0")).rejects.toMatchObject({
+        code: "RUNTIME_VERSION_SKEW",
+        retryable: false,
+        message: expect.stringContaining(
+          "The node box runs Cairn 0.2.1, and Cairn 0.4.0 serves beside 0.3.x to 0.5.x only.",
+        ),
+      });
+      await expect(checkSchema(database, { directory, node: "another", release: "0.4.0" })).rejects.toThrow("box");
+      expect(await schemaVersion(database)).toBe(version);
+      expect(await start("0.3.0")).toMatchObject({ version: version + 1 });
+      // It is no hindrance to itself, nor when it has ended.
+      await start("0.4.0", id);
+      await leases().release(`node:${id}`, "boot");
+      await start("0.4.0");
     });
 
     it("lets a node in only on a schema that it can work with", async () => {
