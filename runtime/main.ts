@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   try {
     let loaded: LoadedConfig | null = await load();
     if (values.rehearse !== undefined) {
-      await rehearse(loaded, { ownPort: Number(values.rehearse) });
+      await rehearse(loaded, { ownPort: Number(values.rehearse), release: version() });
       await notifyParent({ type: "ready", url: "" });
       process.exit(0);
     }

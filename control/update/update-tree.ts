@@ -20,10 +20,12 @@ import type { UpdateResult } from "./result.ts";
 import { decideResumption, type Found } from "./resume.ts";
 import { back, forward, recordStep, type TreeUpdate, type Work, withoutAbort } from "./tree-change.ts";
 import { planTree } from "./tree-plan.ts";
+import { refuseVersionSkew } from "./version-skew.ts";
 import { chooseRelease } from "./versions.ts";
 
 /**
- * RUNTIME_CONFLICT with the way out when the tree does not allow it, INFRA_BUILD_FAILED, errors of Git and of the archive;
+ * RUNTIME_CONFLICT with the way out when the tree does not allow it, INFRA_BUILD_FAILED, errors of Git and of the archive,
+ * RUNTIME_VERSION_SKEW when the node shares its database with one of a release too far away;
  * nothing was stopped or changed then. INFRA_LOCKED while another deployment updates the tree; the caller holds the lock of this one.
  */
 export async function updateTree(update: TreeUpdate): Promise<UpdateResult> {
@@ -109,6 +111,7 @@ async function change(update: TreeUpdate, builds: Builds, git: Git, candidate: C
   const from = await versionIn(serving);
   if (source === "prebuilt" && serving === stage) return remains(update, from);
   const running = await runningNode(deployment.home);
+  if (running !== null) await refuseVersionSkew(update, to.version);
   const journal = await beginJournal(deployment.home, now, {
     schema: 1,
     root,

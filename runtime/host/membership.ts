@@ -1,12 +1,13 @@
 /** This node in the registry: it writes what it is, whenever that changes, and keeps a copy of the registry in its home directory. */
 
 import { isDeepStrictEqual } from "node:util";
-import { createNodeRegistry, type NodeRegistry } from "../app/mesh/registry.ts";
-import { latestMigration, withSchemaHeld } from "../app/migrate.ts";
-import type { Database } from "../contracts/database.ts";
+import { createNodeRegistry, liveReaders, type NodeRegistry } from "../app/mesh/registry.ts";
+import { latestMigration, SCHEMA_LOCK, withSchemaHeld } from "../app/migrate.ts";
+import type { Database, Queryable } from "../contracts/database.ts";
 import { CairnError } from "../contracts/errors.ts";
 import type { NodeEntry, NodeStatus } from "../contracts/node-entry.ts";
 import type { Clock, Logger } from "../contracts/ports.ts";
+import { assertWithinSkew } from "../contracts/version-skew.ts";
 import { makeEntry } from "../domain/mesh/node-entry.ts";
 import { writeMeshFile } from "../files/mesh-file.ts";
 import { createTicker } from "../workers/ticker.ts";
@@ -36,11 +37,16 @@ export interface Membership {
   shows(certificate: string | null, next: string | null): void;
   /** Whether it is drained has changed. */
   notify(): void;
-  /** After its lease had run out. MEMORY_SCHEMA_MISMATCH where the schema has become one meanwhile that it cannot work with: it is unfit. */
+  /**
+   * After its lease had run out. MEMORY_SCHEMA_MISMATCH where the schema has become one meanwhile that it cannot work with,
+   * RUNTIME_VERSION_SKEW where the fleet has gone on to a release too far from its own: it is unfit.
+   */
   onReturn(): Promise<void>;
 }
 
 const INTERVAL_MS = 15_000;
+/** The number after SCHEMA_LOCK. */
+const JOIN_LOCK = SCHEMA_LOCK + 1;
 
 export function createMembership(deps: MembershipDeps): Membership {
   const { identity, database, migrations, logger } = deps;
@@ -69,6 +75,12 @@ export function createMembership(deps: MembershipDeps): Membership {
       identity,
     );
 
+  /** RUNTIME_VERSION_SKEW. One after the other: of two that come at once, one sees the other. */
+  async function assertMayServe(tx: Queryable): Promise<void> {
+    await tx.query("select pg_advisory_xact_lock($1)", [JOIN_LOCK]);
+    assertWithinSkew(deps.said.release, await liveReaders(tx, identity.id));
+  }
+
   async function publish(status: NodeStatus): Promise<void> {
     await registry.publish(entryOf(status));
     published = status;
@@ -95,7 +107,10 @@ export function createMembership(deps: MembershipDeps): Membership {
       async start() {
         schema = await latestMigration(migrations);
         // Its lease is there already: who changes the schema sees this node, or is seen by it here.
-        await withSchemaHeld(database, { directory: migrations }, (tx) => registry.publish(entryOf("online"), tx));
+        await withSchemaHeld(database, { directory: migrations }, async (tx) => {
+          await assertMayServe(tx);
+          await registry.publish(entryOf("online"), tx);
+        });
         published = "online";
         ticker.start();
       },
@@ -109,7 +124,7 @@ export function createMembership(deps: MembershipDeps): Membership {
     notify: () => ticker.notify(),
     async onReturn() {
       try {
-        await withSchemaHeld(database, { directory: migrations }, async () => undefined);
+        await withSchemaHeld(database, { directory: migrations }, assertMayServe);
       } catch (error) {
         if (error instanceof CairnError && !error.retryable) unfit.reject(error);
         throw error;

@@ -1,17 +1,23 @@
 /** Nodes that share a database, as processes: each sees the others, and none works on a schema that it does not know. */
 
+import { generateKeyPairSync } from "node:crypto";
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, it, onTestFinished } from "vitest";
-import { migrate } from "../../runtime/app/migrate.ts";
+import { createLeaseTable } from "../../runtime/app/leases.ts";
+import { createNodeRegistry } from "../../runtime/app/mesh/registry.ts";
+import { latestMigration, migrate } from "../../runtime/app/migrate.ts";
 import type { MeshNode } from "../../runtime/client/index.ts";
+import { SUPPORTED_SKEW } from "../../runtime/contracts/version-skew.ts";
+import { nodeIdOf } from "../../runtime/domain/mesh/node-entry.ts";
 import { parseMeshFile } from "../../runtime/files/mesh-file.ts";
 import { postgres } from "../../runtime/plugins/memory/postgres/manifest.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { MIGRATIONS } from "../support/databases.ts";
 import { startDatabaseProxy } from "../support/faults/database-proxy.ts";
+import { entryOf } from "../support/node-entries.ts";
 import type { NodeProcess, StartFailed } from "../support/node-process.ts";
 import { quietLogger } from "../support/quiet-logger.ts";
 import { databaseUrl, deploymentOf, killed, runningNode } from "../support/running-node.ts";
@@ -105,4 +111,30 @@ it("a node that lost its database past its lease ends when the schema has change
   expect(node.output()).toMatch(/schema \(\d+\) is newer than this version of Cairn can work with/);
   const refused = await runningNode(deployment).catch((error: StartFailed) => error);
   expect(refused).toMatchObject({ error: { code: "MEMORY_SCHEMA_MISMATCH" } });
+});
+
+it("a node serves beside no release too far from its own: it does not start, and ends when it comes back to one", async () => {
+  const url = await databaseUrl();
+  const proxy = await startDatabaseProxy(url);
+  onTestFinished(() => proxy.close());
+  const deployment = await deploymentNamed("one", proxy.url, { runtime: { lease: "2s", listen: "127.0.0.1:0" } });
+  const node = await runningNode(deployment);
+  const database = await postgres.create({ connectionString: url, pool: 2, logger: quietLogger });
+  onTestFinished(() => database.close());
+  const leases = createLeaseTable(database);
+  proxy.disconnect();
+  await expect.poll(() => leases.held("node:"), EVENTUALLY).toEqual([]);
+  const keys = generateKeyPairSync("ed25519");
+  const schema = await latestMigration(MIGRATIONS);
+  await createNodeRegistry({ database, logger: quietLogger }).publish((version) =>
+    entryOf(keys, { name: "far", version, schema, release: "9.0.0" }),
+  );
+  await leases.acquire(`node:${nodeIdOf(keys.publicKey)}`, "boot", 600_000);
+  proxy.back();
+  expect(await node.exited).toBe(1);
+  expect(node.output()).toContain("The node far runs Cairn 9.0.0, and Cairn ");
+  const refused = await runningNode(deployment).catch((error: StartFailed) => error);
+  expect(refused).toMatchObject({
+    error: { code: "RUNTIME_VERSION_SKEW", message: expect.stringContaining(SUPPORTED_SKEW) },
+  });
 });

@@ -20,6 +20,7 @@ import type { ReadProject } from "./services.ts";
 import type { Session } from "./session.ts";
 import { settingChanges } from "./settings.ts";
 import { type Restarts, restartsIn } from "./start-watch.ts";
+import { refuseVersionSkew } from "./version-skew.ts";
 
 export interface PreparationInput {
   /** Nodes that the run is about; the others keep their image. */
@@ -50,7 +51,7 @@ export interface Preparation {
   readonly planning: Planning;
 }
 
-/** Under the operator's lock. Errors of `preflight`, of the images, INFRA_DATA_EXISTS, INFRA_DATA_PROTECTED. */
+/** Under the operator's lock. Errors of `preflight`, of the images and their versions, INFRA_DATA_EXISTS, INFRA_DATA_PROTECTED. */
 export async function prepareUp(session: Session, input: PreparationInput): Promise<Preparation> {
   const { run, engine, driver } = session;
   await refuseUnfinished(session.files);
@@ -77,6 +78,7 @@ export async function prepareUp(session: Session, input: PreparationInput): Prom
   await refuseOtherServer(session, project, state, whole);
   refuseDataLoss(whole, resourcesOf(planning.assuming ?? state));
   const running = whole.changes.length === 0 ? new Set<string>() : await runningNodes(session, drift);
+  refuseVersionSkew(project.plan.nodes, await run.services.release.read(run.dir), running);
   return { project, program, adopt, state, whole, components, running, warnings, drift, restarts, planning };
 }
 

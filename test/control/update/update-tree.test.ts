@@ -55,6 +55,24 @@ describe.skipIf(lacks("git"))("update of a source tree", () => {
     expect(await at.git("rev-parse", "HEAD")).toBe(head);
   });
 
+  it("goes nowhere where a node that shares the database could not serve beside it, and builds nothing", async () => {
+    const at = await fixture();
+    await at.release("1.2.0");
+    await at.start();
+    const other = { id: "b", name: "beta", version: "1.0.0", schema: 22, address: null, certificate_sha256: null };
+    const rest = { next_certificate_sha256: null, agents: [], hosts: [], self: false };
+    const member = (status: string) =>
+      writeFile(join(at.home, "fleet.json"), JSON.stringify([{ ...other, ...rest, status }]));
+    await member("online");
+    expect(String((await at.update())["error"])).toContain(
+      "The node beta runs Cairn 1.0.0, and Cairn 1.2.0 serves beside 1.1.x to 1.3.x only.",
+    );
+    expect(existsSync(join(at.home, "update.json"))).toBe(false);
+    expect(await at.serving()).toBe("1.0.0");
+    await member("stopped");
+    expect(await at.update()).toMatchObject({ outcome: "updated", to: "1.2.0" });
+  });
+
   it("that was killed with the new build in place is finished by the next one", async () => {
     const at = await fixture();
     await at.release("1.1.0");

@@ -1,6 +1,6 @@
 /** Plays a node whose version is that of the build it was started from: `main.js --dir DIR --home HOME`. */
 
-import { mkdirSync, openSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, openSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -40,6 +40,8 @@ const stats = {
   queues: [],
   database: { backend: "embedded", schema_version: 4, size_bytes: 1 },
 };
+// Nodes that share its database, where the test has written some down.
+const fleet = join(home, "fleet.json");
 const server = createServer((request, response) => {
   const { pathname } = new URL(request.url ?? "/", "http://node");
   response.setHeader("content-type", "application/json");
@@ -48,6 +50,7 @@ const server = createServer((request, response) => {
     "/health": health,
     "/health/ready": { ready },
     "/api/memory/tool/memory_stats": stats,
+    ...(existsSync(fleet) ? { "/api/mesh": { nodes: JSON.parse(readFileSync(fleet, "utf8")) } } : {}),
   };
   const result = answers[pathname];
   if (result === undefined || (pathname === "/health/ready" && !ready)) {
