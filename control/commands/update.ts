@@ -1,5 +1,6 @@
 import process from "node:process";
 import { Flags } from "@oclif/core";
+import { SUPPORTED_SKEW } from "../../runtime/contracts/version-skew.ts";
 import { eventsFlag, InfraCommand } from "../deploy/infra-command.ts";
 import { EXIT } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
@@ -20,7 +21,7 @@ export default class Update extends InfraCommand<Result> {
     "Bring the nodes to another version, and back if they do not pass\n\n" +
     "A node that runs from a source tree goes to the newest release, or to --version: it is fetched and built beside the old one, " +
     "which runs on meanwhile; then the node is restarted and tested. With --prebuilt the build comes as an archive. Nodes that were deployed get an image of that build, or the one " +
-    "of --prebuilt, one after the other. Where the test fails, the former version comes back.\n\n" +
+    `of --prebuilt, one after the other. Where the test fails, the former version comes back. ${SUPPORTED_SKEW} Over more, nothing is changed.\n\n` +
     "--mesh does that for nodes that share a database, from whatever machine: one command line at a time has the right to it, each node " +
     "is drained before it stops and watched after its test, and what was interrupted goes on with --resume. Exit codes: 0 done, 1 failed " +
     "(nothing was changed, or it was rolled back), 3 locked, 4 needs an operator.";

@@ -120,7 +120,7 @@ async function apply(
   if (index !== null && database.backend === "postgres") {
     return withIndexLease(database, options.node ?? "", options, async () => {
       if (!(await inTurn(async () => undefined))) return false;
-      await buildIndex(database, migration, index, options).catch(rethrow(migration));
+      await buildIndex(database, migration, index, options).catch(rethrow(migration, options));
       return inTurn(async (tx) => {
         if (await isValid(tx, index)) return record(tx, migration);
         throw new MemoryError("MEMORY_LOCK_TIMEOUT", `The index ${index.name} was removed while it was built.`);
@@ -137,7 +137,7 @@ async function apply(
       if (migration.version === 1) await prepare(tx);
       await whileTablesAreFree(`The migration ${migration.name}`, watch, options, () =>
         tx.savepoint((attempt) => attempt.query(withoutConcurrency(migration))),
-      ).catch(rethrow(migration));
+      ).catch(rethrow(migration, options));
       await record(tx, migration);
     });
   } finally {
@@ -178,8 +178,9 @@ async function record(tx: Queryable, { version, name, checksum, compatibleFrom }
 }
 
 const rethrow =
-  ({ name }: Migration) =>
+  ({ name }: Migration, { signal }: MigrateOptions) =>
   (error: unknown): never => {
+    signal?.throwIfAborted();
     if (error instanceof MemoryError && error.code !== "MEMORY_QUERY_FAILED") throw error;
     throw new MemoryError("MEMORY_QUERY_FAILED", `The migration ${name} failed.`, { cause: error });
   };

@@ -15,6 +15,7 @@ import { clusterMissing } from "../support/kubernetes/binaries.ts";
 import { liveClusterMissing, namedKubeconfig } from "../support/kubernetes/live-cluster.ts";
 import { missingForCts } from "../support/proxmox/template.ts";
 import { missingPlugins } from "../support/pulumi-plugins.ts";
+import { earlierRelease } from "../support/release-tree.ts";
 import { findPostgres } from "./postgres-binaries.ts";
 import { engineFolder } from "./pulumi/engine.ts";
 
@@ -34,6 +35,8 @@ const PROBES = {
   bubblewrap: () =>
     works("bwrap", ["--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"]),
   git: () => works("git", ["--version"]),
+  "release-tag": () =>
+    earlierRelease() === null ? "no tag of an earlier release is below this commit (git fetch --tags)" : undefined,
   docker: () => works("docker", ["info", "--format", "{{.ServerVersion}}"]),
   "docker-images": () => {
     const { status } = spawnSync("docker", ["image", "inspect", ...Object.values(testImages())], { stdio: "ignore" });

@@ -68,6 +68,8 @@ export interface NodeProcess {
 }
 
 export interface StartOptions {
+  /** The service of another build. */
+  readonly main?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeOptions?: readonly string[];
@@ -87,7 +89,14 @@ export class StartFailed extends Error {
 export async function startNode(deployment: Deployment, options: StartOptions = {}): Promise<NodeProcess> {
   const child = spawn(
     process.execPath,
-    [...QUICK_START, ...(options.nodeOptions ?? []), MAIN, "--dir", deployment.dir, ...(options.args ?? [])],
+    [
+      ...QUICK_START,
+      ...(options.nodeOptions ?? []),
+      options.main ?? MAIN,
+      "--dir",
+      deployment.dir,
+      ...(options.args ?? []),
+    ],
     {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       env: {

@@ -1,6 +1,7 @@
 import process from "node:process";
 import { Flags } from "@oclif/core";
 import { codeOf } from "../../../runtime/contracts/system-errors.ts";
+import { SUPPORTED_SKEW } from "../../../runtime/contracts/version-skew.ts";
 import { backendFlag, eventsFlag, InfraCommand, yesFlag } from "../../deploy/infra-command.ts";
 import { roll } from "../../deploy/operations/roll/roll.ts";
 import { up } from "../../deploy/operations/up.ts";
@@ -17,7 +18,9 @@ export default class InfraUp extends InfraCommand<UpResult | null> {
     "Deploy what the configuration says\n\n" +
     "Shows the changes and asks, then applies them and waits until the nodes are healthy. Nodes without an image get the one that " +
     "was built last; where there is none, it is built or pulled. A change that would stop more than one running node is refused: " +
-    "--roll applies it to one after the other, tests each, and gives one that fails back what it had. Data that stand on the " +
+    "--roll applies it to one after the other, tests each, and gives one that fails back what it had. " +
+    `${SUPPORTED_SKEW} ` +
+    "Data that stand on the " +
     "target already are taken over after a question and never overwritten. The exit code is 0 when every node is healthy, else 1; " +
     "with --roll also 3 where another command holds the stack, 4 where a node neither passed nor came back.";
 
