@@ -246,7 +246,7 @@ async function compose(
     turns: turnWork,
     channels: channels.byId,
     lifecycle,
-    members: membership.registry.members,
+    registry: membership.registry,
     audit: auditFile.status,
     schemaVersion: () => schemaVersion,
     clock,

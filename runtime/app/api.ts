@@ -10,10 +10,11 @@ import type {
 } from "../contracts/channel.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
 import type { Visibility } from "../contracts/memory.ts";
-import type { Member } from "../contracts/node-entry.ts";
+import type { Member, NodeEntry } from "../contracts/node-entry.ts";
 import type { StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
 import type { Capture } from "./capture/capture.ts";
+import type { Peers } from "./mesh/peers.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { MemoryReading } from "./reading.ts";
 import type { Rollouts } from "./rollouts.ts";
@@ -142,6 +143,7 @@ export interface Health {
 
 export type { RestoreReport } from "../contracts/tokens.ts";
 export { SCOPES, type Scope } from "../contracts/tokens.ts";
+export type { Peers, PeerVerdict } from "./mesh/peers.ts";
 
 export interface Principal {
   /** Of this very token: one that is made later under the same name has another. */
@@ -152,6 +154,8 @@ export interface Principal {
   readonly owner: boolean;
   /** Absent: the token does not expire. */
   readonly expiresAt?: Date;
+  /** The node that calls, which has no scopes; absent: the caller has a token of this service. */
+  readonly peer?: NodeEntry;
 }
 
 export interface RotateOptions {
@@ -270,6 +274,7 @@ export interface Application {
   readonly capture: Capture;
   readonly health: Health;
   readonly tokens: Tokens;
+  readonly peers: Peers;
   readonly archives: Archives;
   readonly forgetting: Forgetting;
   readonly backups: Backups;

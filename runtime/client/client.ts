@@ -6,8 +6,15 @@ import { CairnError } from "../contracts/errors.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
 import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 import { agentCalls, type PendingTurn } from "./agents.ts";
-import { fetchFor, patientFetchFor } from "./fetch.ts";
-import { asConnectionError, type Connection, call, queryOf, type RequestOptions, request } from "./http.ts";
+import {
+  asConnectionError,
+  type Connection,
+  call,
+  connectionTo,
+  queryOf,
+  type RequestOptions,
+  request,
+} from "./http.ts";
 import { jobCalls } from "./jobs.ts";
 import { postMcp } from "./mcp.ts";
 import { type ReadingCalls, readingCalls } from "./reading.ts";
@@ -20,6 +27,7 @@ import type {
   Health,
   MeshNode,
   MessageRequest,
+  Ping,
   QueueStatus,
   RestoreReport,
   RetryResult,
@@ -70,7 +78,8 @@ export interface Client extends ReadingCalls, RolloutCalls {
   health(options?: CallOptions): Promise<Health>;
   /** The nodes that share the store, by name. */
   mesh(options?: CallOptions): Promise<readonly MeshNode[]>;
-  ping(options?: CallOptions): Promise<{ readonly node_id: string; readonly name: string; readonly version: string }>;
+  /** Whether it lives, and who it is. */
+  ping(options?: CallOptions): Promise<Ping>;
 
   /** The turn's events, its final one last; a broken connection is taken up again. Ending the iteration never ends the turn. */
   stream(agent: string, message: MessageRequest, options?: SendOptions): AsyncGenerator<StreamEvent>;
@@ -165,14 +174,10 @@ export interface Client extends ReadingCalls, RolloutCalls {
 const ANSWER_MS = 60_000;
 
 export function createClient(options: ClientOptions): Client {
-  const connection: Connection = {
-    baseUrl: options.baseUrl.replace(/\/+$/, ""),
-    token: options.token,
-    timeoutMs: options.timeoutMs ?? 30_000,
-    unreachableHint: options.unreachableHint,
-    fetch: options.fetch ?? fetchFor(options.certificate),
-    patientFetch: options.fetch ?? patientFetchFor(options.certificate),
-  };
+  return createClientOn(connectionTo(options));
+}
+
+export function createClientOn(connection: Connection): Client {
   return {
     ...healthCalls(connection),
     ...agentCalls(connection),
@@ -210,8 +215,7 @@ function healthCalls(connection: Connection) {
     health: (given?: CallOptions) => call<Health>(connection, "/health", { ...given, accept: [503] }),
     mesh: async (given?: CallOptions) =>
       (await call<{ nodes: readonly MeshNode[] }>(connection, "/api/mesh", given)).nodes,
-    ping: (given?: CallOptions) =>
-      call<{ node_id: string; name: string; version: string }>(connection, "/api/mesh/ping", given),
+    ping: (given?: CallOptions) => call<Ping>(connection, "/api/mesh/ping", given),
   };
 }
 

@@ -1,13 +1,16 @@
 /** One request to a node: deadline, abort, and its failures as the errors that they were on the other side. */
 
-import { isCertificateCode, refuseUntrusted } from "../contracts/certificates.ts";
+import { type CertificatePin, isCertificateCode, refuseUntrusted } from "../contracts/certificates.ts";
 import { CairnError, ChannelError, type ErrorBody, fromErrorBody, RuntimeError } from "../contracts/errors.ts";
 import { causeCodeOf } from "../contracts/system-errors.ts";
 import { isRecord } from "../contracts/values.ts";
+import { fetchFor, patientFetchFor } from "./fetch.ts";
 
 export interface Connection {
   readonly baseUrl: string;
   readonly token?: string | undefined;
+  /** Instead of `token`: makes one for each request. */
+  readonly authorize?: ((method: string, path: string) => Promise<string>) | undefined;
   /** Default deadline of an answer's head, in milliseconds. */
   readonly timeoutMs: number;
   /** See ClientOptions. */
@@ -15,6 +18,28 @@ export interface Connection {
   readonly fetch: typeof fetch;
   /** For requests without a deadline. */
   readonly patientFetch: typeof fetch;
+}
+
+export interface ConnectionOptions
+  extends Partial<Pick<Connection, "token" | "authorize" | "timeoutMs" | "unreachableHint" | "fetch">> {
+  readonly baseUrl: string;
+  readonly certificate?: CertificatePin | undefined;
+}
+
+const TIMEOUT_MS = 30_000;
+
+/** The one place where a client of ours gets its fetch, and with it the certificates that it accepts. */
+export function connectionTo(options: ConnectionOptions): Connection {
+  const { token, authorize, timeoutMs = TIMEOUT_MS, unreachableHint, certificate } = options;
+  return {
+    baseUrl: options.baseUrl.replace(/\/+$/, ""),
+    token,
+    authorize,
+    timeoutMs,
+    unreachableHint,
+    fetch: options.fetch ?? fetchFor(certificate),
+    patientFetch: options.fetch ?? patientFetchFor(certificate),
+  };
 }
 
 export interface RequestOptions {
@@ -40,11 +65,12 @@ export async function request(connection: Connection, path: string, options: Req
   const deadline = new AbortController();
   const timer = timeoutMs > 0 ? setTimeout(() => deadline.abort(), timeoutMs) : undefined;
   try {
+    const token = connection.authorize ? await connection.authorize(method, path) : connection.token;
     const send = timeoutMs > 0 ? connection.fetch : connection.patientFetch;
     const response = await send(connection.baseUrl + path, {
       method,
       headers: {
-        ...(connection.token ? { authorization: `Bearer ${connection.token}` } : {}),
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
         ...(json === undefined ? {} : { "content-type": "application/json" }),
         ...headers,
       },

@@ -27,6 +27,7 @@ export type {
   Health,
   MeshNode,
   MessageRequest,
+  Ping,
   QueueStatus,
   RestoreReport,
   RetryResult,

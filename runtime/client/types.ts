@@ -120,6 +120,18 @@ export interface RetryResult {
   readonly skipped: number;
 }
 
+/** Who a node says that it is. */
+export interface Ping {
+  readonly node_id: string;
+  readonly name: string;
+  /** Of Cairn. */
+  readonly version: string;
+  /** An older node does not report it, nor its time. */
+  readonly state?: "online" | "draining";
+  /** ISO 8601, by its clock. */
+  readonly time?: string;
+}
+
 /** A node of the fleet. */
 export interface MeshNode {
   readonly id: string;

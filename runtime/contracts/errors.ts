@@ -66,6 +66,8 @@ export const ERROR_CODES = {
   RUNTIME_UNAUTHORIZED: traits("warning", false, 401),
   /** A token that was valid: it is replaced, not corrected. */
   RUNTIME_TOKEN_EXPIRED: traits("warning", false, 401),
+  /** Of requests between nodes: their clocks are too far apart for tokens of a minute. */
+  RUNTIME_CLOCK_SKEW: traits("warning", false, 401),
   RUNTIME_FORBIDDEN: traits("warning", false, 403),
   RUNTIME_NOT_FOUND: traits("error", false, 404),
   RUNTIME_METHOD_NOT_ALLOWED: traits("error", false, 405),
@@ -87,6 +89,8 @@ export const ERROR_CODES = {
   RUNTIME_NOT_RUNNING: traits("error", false, 503),
   /** Of clients: the node's certificate is not the recorded one, or its time is over (contracts/certificates.ts). */
   RUNTIME_CERTIFICATE_REFUSED: traits("error", false, 502),
+  /** Of clients: the node has no address, or none that may be called without TLS. */
+  RUNTIME_PEER_UNREACHABLE: traits("error", false, 502),
   RUNTIME_START_FAILED: traits("fatal", false, 500),
   RUNTIME_STOP_TIMEOUT: traits("error", true, 504),
   RUNTIME_UNSAFE_LISTEN: traits("fatal", false, 500),

@@ -7,6 +7,8 @@ export type SecurityEventName =
   | "token.expired"
   /** The lockout of an address begins. */
   | "token.lockout"
+  /** A token of another node, or in the name of one. */
+  | "peer.refused"
   | "token.created"
   | "token.rotated"
   | "token.revoked"

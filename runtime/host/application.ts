@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Application } from "../app/api.ts";
 import { createHealth } from "../app/health.ts";
 import { createLeaseTable } from "../app/leases.ts";
+import { createPeers } from "../app/mesh/peers.ts";
 import type { NodeRegistry } from "../app/mesh/registry.ts";
 import { createRollouts } from "../app/rollouts.ts";
 import { createTokens } from "../app/tokens.ts";
@@ -31,7 +32,7 @@ export interface ApplicationParts {
   readonly turns: TurnWork;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly lifecycle: NodeLifecycle;
-  readonly members: NodeRegistry["members"];
+  readonly registry: Pick<NodeRegistry, "members" | "find">;
   readonly audit: () => AuditStatus;
   /** Null until the schema is known. */
   readonly schemaVersion: () => number | null;
@@ -77,13 +78,14 @@ export function composeApplication(parts: ApplicationParts): Application {
       backups: parts.backups.backups,
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
+    peers: createPeers({ id: node.id, find: parts.registry.find, clock }),
     archives: parts.backups.archives,
     forgetting: memory.forgetting,
     backups: parts.backups.backups,
     queues: memory.queues,
     usage: createUsageLedger({ database, clock }),
     lifecycle,
-    members: parts.members,
+    members: parts.registry.members,
     rollouts: createRollouts({ database, leases: createLeaseTable(database), newId }),
   };
 }

@@ -7,15 +7,19 @@ import { hash } from "node:crypto";
 import type { Socket } from "node:net";
 import { normalizeIP } from "@fastify/rate-limit";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Principal, Scope, Tokens } from "../app/api.ts";
+import type { Peers, Principal, Scope, Tokens } from "../app/api.ts";
 import { RuntimeError } from "../contracts/errors.ts";
+import type { NodeEntry } from "../contracts/node-entry.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { SecurityLog } from "../contracts/security-log.ts";
 import { type LockoutLimits, TokenLockout } from "../domain/token-lockout.ts";
 import type { Server } from "./deps.ts";
+import { isGuess, peerRefused, principalOf } from "./peer-auth.ts";
 
-/** `public`: anyone; `token`: any valid token; a scope: a token with that scope; several: one with all of them. */
-export type Access = "public" | "token" | Scope | readonly Scope[];
+/** `token`: any valid token; a scope: a token with that scope; several: one with all of them. */
+export type TokenAccess = "token" | Scope | readonly Scope[];
+/** `public`: anyone; `peer`: other nodes of the fleet alone. A peer has no scopes: where no `peer` stands, it is refused. */
+export type Access = "public" | "peer" | TokenAccess | { readonly peerOr: TokenAccess };
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -33,12 +37,13 @@ const MADE_TOKEN = /^cairn_[\w-]{43}$/;
 
 export interface AuthDeps {
   readonly tokens: Pick<Tokens, "authenticate">;
+  readonly peers: Peers;
   readonly security: SecurityLog;
   readonly clock: Clock;
   readonly limits: LockoutLimits;
 }
 
-export function installAuth(server: Server, { tokens, security, clock, limits }: AuthDeps): void {
+export function installAuth(server: Server, { tokens, peers, security, clock, limits }: AuthDeps): void {
   const lockout = new TokenLockout(limits);
   const addresses = new WeakMap<Socket, string>();
   server.decorateRequest("principal", null);
@@ -58,7 +63,7 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
   async function authenticate(request: FastifyRequest, reply: FastifyReply, token: string): Promise<Principal> {
     const address = addressOf(request);
     const digest = hash("sha256", token, "base64url");
-    const caller = { address: request.ip ?? "", requestId: request.id };
+    const caller = callerOfLog(request);
 
     async function check(): Promise<Principal | null> {
       try {
@@ -91,19 +96,52 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
       return principal;
     }
     security.record({ event: "token.wrong", outcome: "refused", ...caller });
-    if (lockout.wrong(address, digest, clock.monotonic())) {
-      const details = { network: address, seconds: limits.lockoutMs / 1000 };
-      security.record({ event: "token.lockout", outcome: "done", ...caller, details });
-    }
+    countWrong(request, digest);
     throw unauthorized(reply, "The token is not valid.", 'error="invalid_token"');
+  }
+
+  function countWrong(request: FastifyRequest, digest: string): void {
+    const network = addressOf(request);
+    if (!lockout.wrong(network, digest, clock.monotonic())) return;
+    const details = { network, seconds: limits.lockoutMs / 1000 };
+    security.record({ event: "token.lockout", outcome: "done", ...callerOfLog(request), details });
+  }
+
+  /** Null for a token of a client. A signature cannot be guessed: it is checked also while the address is locked out. */
+  async function authenticatePeer(request: FastifyRequest, reply: FastifyReply, token: string) {
+    const verdict = await peers.authenticate(token, { method: request.method, path: request.raw.url ?? "" });
+    if (verdict === null) return null;
+    if ("peer" in verdict) return principalOf(verdict.peer);
+    const { claimed: node, refusal } = verdict;
+    const details = { node, reason: refusal.reason };
+    security.record({ event: "peer.refused", outcome: "refused", ...callerOfLog(request), details });
+    if (isGuess(verdict)) {
+      const digest = hash("sha256", token, "base64url");
+      const waitMs = lockout.tryToken(addressOf(request), digest, clock.monotonic());
+      if (waitMs > 0) throw tooManyWrong(waitMs);
+      countWrong(request, digest);
+    }
+    const refused = peerRefused(verdict);
+    if (refused.status === 401) reply.header("www-authenticate", `${REALM}, error="invalid_token"`);
+    throw refused;
   }
 
   async function admit(request: FastifyRequest, reply: FastifyReply, access: Exclude<Access, "public">): Promise<void> {
     const token = bearerToken(request);
     if (token === null) throw unauthorized(reply, "A token is needed: Authorization: Bearer <token>.");
-    const principal = await authenticate(request, reply, token);
+    const principal = (await authenticatePeer(request, reply, token)) ?? (await authenticate(request, reply, token));
     request.principal = principal;
-    const needed = access === "token" ? [] : [access].flat();
+    const forTokens = tokenAccess(access);
+    if (principal.peer !== undefined) {
+      if (admitsPeers(access)) return;
+      throw new RuntimeError(
+        "RUNTIME_FORBIDDEN",
+        "Other nodes have no access here: a token of this service is needed.",
+      );
+    }
+    if (forTokens === null)
+      throw new RuntimeError("RUNTIME_FORBIDDEN", "Only other nodes of the fleet have access here.");
+    const needed = forTokens === "token" ? [] : [forTokens].flat();
     const missing = needed.find((scope) => !principal.scopes.has(scope));
     if (missing === undefined) return;
     reply.header("www-authenticate", `${REALM}, error="insufficient_scope", scope="${needed.join(" ")}"`);
@@ -115,6 +153,20 @@ export function installAuth(server: Server, { tokens, security, clock, limits }:
     if (access === "public") done();
     else admit(request, reply, access).then(() => done(), done);
   });
+}
+
+/** What tokens need on a route that is not public; null where none has access. */
+export function tokenAccess(access: Exclude<Access, "public">): TokenAccess | null {
+  if (access === "peer") return null;
+  return typeof access === "object" && "peerOr" in access ? access.peerOr : access;
+}
+
+function admitsPeers(access: Exclude<Access, "public">): boolean {
+  return access === "peer" || (typeof access === "object" && "peerOr" in access);
+}
+
+function callerOfLog(request: FastifyRequest): { readonly address: string; readonly requestId: string } {
+  return { address: request.ip ?? "", requestId: request.id };
 }
 
 function tooManyWrong(waitMs: number): RuntimeError {
@@ -129,6 +181,14 @@ function tooManyWrong(waitMs: number): RuntimeError {
 export function callerOf(request: FastifyRequest): Principal {
   if (request.principal === null) throw new RuntimeError("RUNTIME_UNAUTHORIZED", "A token is needed.");
   return request.principal;
+}
+
+/** The node that calls a route for peers. */
+export function peerOf(request: FastifyRequest): NodeEntry {
+  const { peer } = callerOf(request);
+  if (peer === undefined)
+    throw new RuntimeError("RUNTIME_FORBIDDEN", "Only other nodes of the fleet have access here.");
+  return peer;
 }
 
 /** Refuses every token but the owner's. */

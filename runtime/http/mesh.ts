@@ -5,7 +5,13 @@ import { MEMBER_STATES } from "../contracts/node-entry.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { ok, success } from "./schemas.ts";
 
-const pingSchema = z.object({ node_id: z.string(), name: z.string(), version: z.string() });
+const pingSchema = z.object({
+  node_id: z.string(),
+  name: z.string(),
+  version: z.string().describe("Of Cairn."),
+  state: z.enum(["online", "draining"]),
+  time: z.string().describe("ISO 8601, by its clock."),
+});
 const nodeSchema = z.object({
   id: z.string(),
   name: z.string(),
@@ -20,18 +26,25 @@ const nodeSchema = z.object({
   self: z.boolean().describe("Whether it is the node that answers."),
 });
 
-export function registerMesh(server: Server, { app }: RouteDeps): void {
+export function registerMesh(server: Server, { app, clock }: RouteDeps): void {
   server.get(
     "/api/mesh/ping",
     {
-      config: { access: "public" },
+      config: { access: { peerOr: "token" } },
       schema: {
         tags: ["mesh"],
-        summary: "Whether this peer lives, and who it is",
+        summary: "Whether this node lives, and who it is: for other nodes, and for any token",
         response: { 200: success(pingSchema) },
       },
     },
-    async () => ok({ node_id: app.node.id, name: app.node.name, version: app.version }),
+    async () =>
+      ok({
+        node_id: app.node.id,
+        name: app.node.name,
+        version: app.version,
+        state: app.lifecycle.draining ? ("draining" as const) : ("online" as const),
+        time: clock.now().toISOString(),
+      }),
   );
 
   server.get(

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { ERROR_CODES } from "../contracts/errors.ts";
-import type { Access } from "./auth.ts";
+import { type Access, tokenAccess } from "./auth.ts";
 
 const issueSchema = z.object({ path: z.string(), message: z.string() });
 
@@ -60,7 +60,7 @@ export function usualFailures(url: string, access: Access, hasBody: boolean): Re
   const statuses = [
     ...(hasBody ? [400, 413, 415] : []),
     ...(access === "public" ? [] : [401, 429]),
-    ...(access === "public" || access === "token" ? [] : [403]),
+    ...(access === "public" || tokenAccess(access) === "token" ? [] : [403]),
     500,
     503,
   ];

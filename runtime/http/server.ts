@@ -72,7 +72,8 @@ export function createServer(deps: ServerDeps): Server {
   });
   installOriginCheck(server, deps.hostNames ?? []);
   installErrorHandling(server);
-  installAuth(server, { tokens: deps.app.tokens, security: deps.security, clock: deps.clock, limits });
+  const { tokens, peers } = deps.app;
+  installAuth(server, { tokens, peers, security: deps.security, clock: deps.clock, limits });
   limitRequests(server, limits);
   installSecurityEvents(server, deps.security);
   installBodyBudget(server, limits);

@@ -11,13 +11,14 @@ import type {
   TurnState,
 } from "../../runtime/app/api.ts";
 import { SCOPES } from "../../runtime/app/api.ts";
+import { createPeers } from "../../runtime/app/mesh/peers.ts";
 import type { BackupStatus } from "../../runtime/contracts/backups.ts";
 import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Selection } from "../../runtime/contracts/forgetting.ts";
 import { NO_USAGE } from "../../runtime/contracts/message.ts";
-import type { Member } from "../../runtime/contracts/node-entry.ts";
+import type { Member, NodeEntry } from "../../runtime/contracts/node-entry.ts";
 import { isFinal, type StreamEvent, type TurnResult, type WaitingQuestion } from "../../runtime/contracts/stream.ts";
 import type { UsageCounts } from "../../runtime/contracts/usage.ts";
 import { createFakeReading } from "./fake-reading.ts";
@@ -61,6 +62,10 @@ export interface FakeApplication extends Application {
   report: () => Promise<HealthReport>;
   backupChunks: () => AsyncIterable<Uint8Array>;
   authenticate: (token: string) => Promise<Principal | null>;
+  /** Its registry. */
+  findPeer: (id: string) => Promise<NodeEntry | null>;
+  /** By which tokens of peers are checked. */
+  now: () => Date;
   failed: (turnId: string) => boolean;
   finished: (turnId: string) => boolean;
 }
@@ -172,6 +177,13 @@ export function createFakeApplication(): FakeApplication {
       yield Buffer.from("second");
     },
     authenticate: async () => null,
+    findPeer: async () => null,
+    now: () => new Date(),
+    peers: createPeers({
+      id: "node-1",
+      find: (id) => app.findPeer(id),
+      clock: { now: () => app.now(), monotonic: () => performance.now() },
+    }),
     finished: (turnId) => turns.get(turnId)?.final?.type === "turn.finished",
     failed: (turnId) => turns.get(turnId)?.final?.type === "turn.failed",
     turns: {

@@ -260,6 +260,9 @@ async function listenerAt(endpoint: Endpoint, { probeMs, signal }: ProbeLimits):
     const { node_id: id } = await clientOf(endpoint, { timeoutMs: probeMs }).ping({ signal });
     return typeof id === "string" ? "node" : "other";
   } catch (error) {
-    return error instanceof CairnError && error.code === "RUNTIME_NOT_RUNNING" ? "none" : "other";
+    if (!(error instanceof CairnError)) return "other";
+    // Only a node says so, in these words.
+    if (error.code === "RUNTIME_UNAUTHORIZED") return "node";
+    return error.code === "RUNTIME_NOT_RUNNING" ? "none" : "other";
   }
 }

@@ -12,6 +12,8 @@ export interface NodeRegistry {
   publish(make: (version: number) => NodeEntry, tx?: Queryable): Promise<NodeEntry>;
   /** By name. An entry that its node has not signed is left out, and logged. */
   members(): Promise<readonly Member[]>;
+  /** The genuine entry of a node that may call this one; null for any other id. */
+  find(id: string): Promise<NodeEntry | null>;
   /** Removes nodes of which nothing was heard for a month. */
   prune(): Promise<void>;
 }
@@ -52,6 +54,14 @@ export function createNodeRegistry(deps: { readonly database: Database; readonly
         })
         .map(({ entry, alive, hosts }) => ({ entry, state: memberState(entry, alive), hosts }))
         .sort(byName);
+    },
+    async find(id) {
+      const { rows } = await database.query<{ entry: NodeEntry }>(
+        "/* nodes:find */ select entry from nodes where id = $1",
+        [id],
+      );
+      const entry = rows[0]?.entry;
+      return entry?.id === id && isGenuine(entry) ? entry : null;
     },
     async prune() {
       await database.query(

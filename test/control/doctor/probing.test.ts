@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { localProbe } from "../../../control/doctor/context/deployment-probe.ts";
 import { thisMachine } from "../../../control/doctor/context/machine.ts";
 import { findTool, runTool } from "../../../control/doctor/context/tools.ts";
+import { RuntimeError } from "../../../runtime/contracts/errors.ts";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { MINIMAL, temporaryDirectory } from "../../support/deployment.ts";
 import { healthWith, probeContextWith } from "./probe-context.ts";
@@ -22,6 +23,13 @@ describe("looking for a node that does not run from this home", () => {
     const context = await at(port);
     expect(await context.node()).toMatchObject({ state: "elsewhere", health: { status: "healthy" } });
     // It is asked who it is before it gets to see the token.
+    expect(seen).toEqual(["/api/mesh/ping -", `/health Bearer ${TOKEN}`]);
+  });
+
+  it("takes the refusal of one that wants a token for the answer of a node", async () => {
+    const refusal = new RuntimeError("RUNTIME_UNAUTHORIZED", "A token is needed.");
+    const { port, seen } = await server((path) => (path === "/health" ? healthWith() : refusal));
+    expect(await (await at(port)).node()).toMatchObject({ state: "elsewhere" });
     expect(seen).toEqual(["/api/mesh/ping -", `/health Bearer ${TOKEN}`]);
   });
 
@@ -124,7 +132,9 @@ async function server(answer: (path: string) => object | null): Promise<{ port: 
   const http = createServer((request: IncomingMessage, response) => {
     seen.push(`${request.url} ${request.headers.authorization ?? "-"}`);
     const result = answer(request.url ?? "");
-    if (result !== null) response.end(JSON.stringify({ ok: true, result }));
+    if (result instanceof RuntimeError) {
+      response.writeHead(result.status).end(JSON.stringify({ ok: false, error: result.toBody() }));
+    } else if (result !== null) response.end(JSON.stringify({ ok: true, result }));
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {

@@ -7,9 +7,9 @@ import { OWNER, startServer } from "../../support/http-server.ts";
 const wrong = { authorization: "Bearer wrong" };
 
 describe("tokens", () => {
-  test("liveness, readiness, ping and the description need none", async () => {
+  test("liveness, readiness and the description need none", async () => {
     const { server } = startServer();
-    for (const url of ["/health/live", "/health/ready", "/api/mesh/ping", "/openapi.json"]) {
+    for (const url of ["/health/live", "/health/ready", "/openapi.json"]) {
       expect((await server.inject({ url })).statusCode, url).toBe(200);
     }
   });
@@ -17,7 +17,7 @@ describe("tokens", () => {
   test("everything else does, and says so", async () => {
     const { server } = startServer();
     const paths = Object.entries<Record<string, unknown>>(await described(server));
-    const open = ["/health/live", "/health/ready", "/api/mesh/ping"];
+    const open = ["/health/live", "/health/ready"];
     let checked = 0;
     for (const [path, methods] of paths) {
       if (open.includes(path)) continue;

@@ -320,8 +320,16 @@ describe("administration", () => {
 describe("the mesh", () => {
   test("ping tells who this is", async () => {
     const { server } = startServer();
-    const answer = await server.inject({ url: "/api/mesh/ping" });
-    expect(answer.json()).toEqual({ ok: true, result: { node_id: "node-1", name: "first", version: "0.1.0" } });
+    const ping = async () => (await server.inject({ url: "/api/mesh/ping", headers: OWNER })).json().result;
+    expect(await ping()).toEqual({
+      node_id: "node-1",
+      name: "first",
+      version: "0.1.0",
+      state: "online",
+      time: "2026-01-01T00:00:00.000Z",
+    });
+    await server.inject({ method: "POST", url: "/api/admin/drain", headers: OWNER, payload: { wait: true } });
+    expect(await ping()).toMatchObject({ state: "draining" });
   });
 
   test("lists the nodes that share the store, and says which one answers", async () => {

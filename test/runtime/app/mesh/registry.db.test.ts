@@ -64,6 +64,17 @@ describeEachDatabase("the registry of nodes", (open) => {
     expect(warned).toEqual([{ node: nodeIdOf(one.publicKey) }]);
   });
 
+  it("finds a node by its id, as it has signed its entry", async () => {
+    const entry = await registry.publish((version) => entryOf(one, { version, name: "a" }));
+    expect(await registry.find(entry.id)).toEqual(entry);
+    expect(await registry.find(nodeIdOf(two.publicKey))).toBeNull();
+    // The entry of one node under the id of another.
+    await database.query("update nodes set id = $1", [nodeIdOf(two.publicKey)]);
+    expect(await registry.find(nodeIdOf(two.publicKey))).toBeNull();
+    await database.query(`update nodes set id = $1, entry = entry || '{"name": "b"}'`, [entry.id]);
+    expect(await registry.find(entry.id)).toBeNull();
+  });
+
   it("forgets a node of which nothing was heard for a month, and no other", async () => {
     const leases = createLeaseTable(database);
     await registry.publish((version) => entryOf(one, { version, name: "old" }));
