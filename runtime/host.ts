@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { v7 as newId } from "uuid";
 import { createAttachmentStore } from "./app/attachments/store.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
+import { createPeerClients } from "./client/peer.ts";
 import type { LoadedConfig } from "./config/index.ts";
 import type { Database } from "./contracts/database.ts";
 import type { Clock } from "./contracts/ports.ts";
@@ -62,6 +63,9 @@ export interface Host {
   /** Drains and closes everything, in order. */
   stop(): Promise<void>;
 }
+
+/** Until a peer must have said who it is. */
+const PING_MS = 5_000;
 
 const systemClock: Clock = { now: () => new Date(), monotonic: () => performance.now() };
 
@@ -173,6 +177,7 @@ async function compose(
     clock,
     logger,
   });
+  const peers = createPeerClients({ id: identity.id, privateKey: identity.privateKey, clock, newId });
   // Nobody else can have an embedded store open.
   const place = database.backend === "embedded" ? "store" : home.place;
   const backups = composeBackups({
@@ -247,6 +252,7 @@ async function compose(
     channels: channels.byId,
     lifecycle,
     registry: membership.registry,
+    askPeer: async (entry, signal) => peers.to(entry).ping({ timeoutMs: PING_MS, ...(signal ? { signal } : {}) }),
     audit: auditFile.status,
     schemaVersion: () => schemaVersion,
     clock,

@@ -15,6 +15,7 @@ import type { StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stre
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
 import type { Capture } from "./capture/capture.ts";
 import type { Peers } from "./mesh/peers.ts";
+import type { Reachability } from "./mesh/reachability.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { MemoryReading } from "./reading.ts";
 import type { Rollouts } from "./rollouts.ts";
@@ -144,6 +145,7 @@ export interface Health {
 export type { RestoreReport } from "../contracts/tokens.ts";
 export { SCOPES, type Scope } from "../contracts/tokens.ts";
 export type { Peers, PeerVerdict } from "./mesh/peers.ts";
+export type { PeerPing, Reachability } from "./mesh/reachability.ts";
 
 export interface Principal {
   /** Of this very token: one that is made later under the same name has another. */
@@ -284,4 +286,5 @@ export interface Application {
   /** The nodes that share the store. */
   readonly members: () => Promise<readonly Member[]>;
   readonly rollouts: Rollouts;
+  readonly reachability: Reachability;
 }

@@ -27,6 +27,7 @@ import type {
   Health,
   MeshNode,
   MessageRequest,
+  PeerPing,
   Ping,
   QueueStatus,
   RestoreReport,
@@ -78,6 +79,8 @@ export interface Client extends ReadingCalls, RolloutCalls {
   health(options?: CallOptions): Promise<Health>;
   /** The nodes that share the store, by name. */
   mesh(options?: CallOptions): Promise<readonly MeshNode[]>;
+  /** Lets the node ask the others, or the one of this name or id, who they are. RUNTIME_NOT_FOUND. */
+  pingPeers(options?: CallOptions & { readonly node?: string | undefined }): Promise<readonly PeerPing[]>;
   /** Whether it lives, and who it is. */
   ping(options?: CallOptions): Promise<Ping>;
 
@@ -172,6 +175,8 @@ export interface Client extends ReadingCalls, RolloutCalls {
 
 /** Longer than a node lets the language model take. */
 const ANSWER_MS = 60_000;
+/** A node gives each of the others five seconds, and asks a large fleet in groups. */
+const PEERS_MS = 60_000;
 
 export function createClient(options: ClientOptions): Client {
   return createClientOn(connectionTo(options));
@@ -215,6 +220,11 @@ function healthCalls(connection: Connection) {
     health: (given?: CallOptions) => call<Health>(connection, "/health", { ...given, accept: [503] }),
     mesh: async (given?: CallOptions) =>
       (await call<{ nodes: readonly MeshNode[] }>(connection, "/api/mesh", given)).nodes,
+    pingPeers: async ({ node, ...given }: CallOptions & { readonly node?: string | undefined } = {}) => {
+      const path = `/api/mesh/peers${queryOf({ node })}`;
+      const options = { timeoutMs: PEERS_MS, ...given };
+      return (await call<{ pings: readonly PeerPing[] }>(connection, path, options)).pings;
+    },
     ping: (given?: CallOptions) => call<Ping>(connection, "/api/mesh/ping", given),
   };
 }

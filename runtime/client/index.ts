@@ -27,6 +27,7 @@ export type {
   Health,
   MeshNode,
   MessageRequest,
+  PeerPing,
   Ping,
   QueueStatus,
   RestoreReport,

@@ -2,6 +2,7 @@
 
 import type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
 import type { Attachment } from "../contracts/channel.ts";
+import type { ErrorBody } from "../contracts/errors.ts";
 import type { MemberState } from "../contracts/node-entry.ts";
 
 export type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
@@ -132,6 +133,18 @@ export interface Ping {
   readonly time?: string;
 }
 
+/** Whether the node that was asked reaches another one. */
+export interface PeerPing {
+  readonly id: string;
+  readonly name: string;
+  /** Until it had answered; null where it has not. */
+  readonly ms: number | null;
+  /** Seconds by which its clock is ahead; null where it does not tell its time. */
+  readonly clock_ahead_s: number | null;
+  /** Why it has not answered. */
+  readonly error: ErrorBody | null;
+}
+
 /** A node of the fleet. */
 export interface MeshNode {
   readonly id: string;
@@ -147,6 +160,8 @@ export interface MeshNode {
   readonly agents: readonly string[];
   /** Those whose turns it runs now. */
   readonly hosts: readonly string[];
+  /** When it is known to have lived last, ISO 8601; an older node does not report it. */
+  readonly heard_at?: string;
   readonly status: MemberState;
   /** Whether it is the node that answered. */
   readonly self: boolean;

@@ -5,6 +5,7 @@ import type { Application } from "../app/api.ts";
 import { createHealth } from "../app/health.ts";
 import { createLeaseTable } from "../app/leases.ts";
 import { createPeers } from "../app/mesh/peers.ts";
+import { createReachability, type ReachabilityDeps } from "../app/mesh/reachability.ts";
 import type { NodeRegistry } from "../app/mesh/registry.ts";
 import { createRollouts } from "../app/rollouts.ts";
 import { createTokens } from "../app/tokens.ts";
@@ -33,6 +34,8 @@ export interface ApplicationParts {
   readonly channels: ReadonlyMap<string, Channel>;
   readonly lifecycle: NodeLifecycle;
   readonly registry: Pick<NodeRegistry, "members" | "find">;
+  /** Asks another node who it is. */
+  readonly askPeer: ReachabilityDeps["ask"];
   readonly audit: () => AuditStatus;
   /** Null until the schema is known. */
   readonly schemaVersion: () => number | null;
@@ -87,5 +90,6 @@ export function composeApplication(parts: ApplicationParts): Application {
     lifecycle,
     members: parts.registry.members,
     rollouts: createRollouts({ database, leases: createLeaseTable(database), newId }),
+    reachability: createReachability({ id: node.id, members: parts.registry.members, ask: parts.askPeer, clock }),
   };
 }

@@ -1,9 +1,11 @@
 /** The nodes of the fleet: those that share the store. */
 
 import { z } from "zod";
+import type { PeerPing } from "../app/api.ts";
 import { MEMBER_STATES } from "../contracts/node-entry.ts";
+import { clientGone } from "./connections.ts";
 import type { RouteDeps, Server } from "./deps.ts";
-import { ok, success } from "./schemas.ts";
+import { errorBodySchema, errorSchema, nameSchema, ok, success } from "./schemas.ts";
 
 const pingSchema = z.object({
   node_id: z.string(),
@@ -22,11 +24,26 @@ const nodeSchema = z.object({
   next_certificate_sha256: z.string().nullable().describe("Of the one that follows it."),
   agents: z.array(z.string()).describe("Those that it is configured to host."),
   hosts: z.array(z.string()).describe("Those whose turns it runs now."),
+  heard_at: z.string().describe("When it is known to have lived last, ISO 8601."),
   status: z.enum(MEMBER_STATES).describe("`offline`: it ended, or lost the database, without saying so."),
   self: z.boolean().describe("Whether it is the node that answers."),
 });
 
-export function registerMesh(server: Server, { app, clock }: RouteDeps): void {
+const peerPingSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  ms: z.number().nullable().describe("Until it had answered; null where it has not."),
+  clock_ahead_s: z.number().nullable().describe("By how much its clock is ahead of this node's; negative: behind."),
+  error: errorBodySchema.nullable().describe("Why it has not answered."),
+});
+
+function toPing({ error, ...ping }: PeerPing): z.input<typeof peerPingSchema> {
+  if (error === null) return { ...ping, error };
+  const { code, message, severity, retryable, hint } = error;
+  return { ...ping, error: { code, message, severity, retryable, ...(hint === undefined ? {} : { hint }) } };
+}
+
+export function registerMesh(server: Server, { app, clock, closing }: RouteDeps): void {
   server.get(
     "/api/mesh/ping",
     {
@@ -48,6 +65,24 @@ export function registerMesh(server: Server, { app, clock }: RouteDeps): void {
   );
 
   server.get(
+    "/api/mesh/peers",
+    {
+      config: { access: "admin" },
+      schema: {
+        tags: ["mesh"],
+        summary: "Asks the other nodes who they are: which ones this node reaches, and why not the others",
+        querystring: z.strictObject({ node: nameSchema(255).optional().describe("Only the node of this name or id.") }),
+        response: { 200: success(z.object({ pings: z.array(peerPingSchema) })), 404: errorSchema },
+      },
+    },
+    async (request, reply) => {
+      const gone = clientGone(reply);
+      const pings = await app.reachability.ping(request.query.node, AbortSignal.any([gone, closing]));
+      return ok({ pings: pings.map(toPing) });
+    },
+  );
+
+  server.get(
     "/api/mesh",
     {
       config: { access: "token" },
@@ -59,7 +94,7 @@ export function registerMesh(server: Server, { app, clock }: RouteDeps): void {
     },
     async () => {
       const members = await app.members();
-      const nodes = members.map(({ entry, state, hosts }) => ({
+      const nodes = members.map(({ entry, state, heardAt, hosts }) => ({
         id: entry.id,
         name: entry.name,
         version: entry.release,
@@ -69,6 +104,7 @@ export function registerMesh(server: Server, { app, clock }: RouteDeps): void {
         next_certificate_sha256: entry.next_certificate_sha256,
         agents: [...entry.agents],
         hosts: [...hosts],
+        heard_at: heardAt,
         status: state,
         self: entry.id === app.node.id,
       }));

@@ -154,6 +154,13 @@ export function createFakeApplication(): FakeApplication {
       list: async () => [],
       write: async () => undefined,
     },
+    reachability: {
+      async ping(nameOrId) {
+        const answered = { id: "node-2", name: "second", ms: 1.5, clock_ahead_s: 0.1, error: null };
+        if (nameOrId === undefined || nameOrId === "second") return [answered];
+        throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no other node of this name.");
+      },
+    },
     agents: () => [
       { name: "main", model: "offline" },
       { name: "other", model: "offline" },
@@ -423,6 +430,7 @@ function member(): Member {
       signature: "",
     },
     state: "online",
+    heardAt: "2026-01-01T00:00:00.000Z",
     hosts: ["main"],
   };
 }

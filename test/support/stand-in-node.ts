@@ -46,11 +46,12 @@ const fleet = [
   { name: "attic", status: "offline", hosts: [], address: null, self: false },
   { name: "box\u001b[31m", status: "online", hosts: ["main", "other"], address: "https://box:7433", self: true },
 ].map((node) => ({
-  id: "0".repeat(32),
+  id: (node.self ? "0" : "1").repeat(32),
   version: "0.1.0",
   schema: 22,
   certificate_sha256: null,
   next_certificate_sha256: null,
+  heard_at: new Date(Date.now() - (node.self ? 0 : 125_000)).toISOString(),
   agents: [],
   ...node,
 }));
@@ -166,6 +167,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (hostile !== "" && route === "GET /api/admin/jobs") refuse(response, 503, "RUNTIME_INTERNAL", hostile);
   else if (route === "GET /api/admin/jobs") ok(response, { queues });
   else if (route === "GET /api/mesh") ok(response, { nodes: fleet });
+  else if (route === "GET /api/mesh/peers") peers(new URL(request.url ?? "/", "http://node"), response);
   else if (route === "GET /api/usage") ok(response, usage(new URL(request.url ?? "/", "http://node").searchParams));
   else if (route === "POST /api/admin/memory/backfill-tool-synth") await backfill(request, response);
   else if (/^GET \/api\/admin\/memory\/(sessions|rows|wiki)/.test(route))
@@ -174,6 +176,18 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     await retryFailed(pathname.split("/").at(-2) ?? "", request, response);
   else if (request.method === "DELETE") ok(response, { id: "id-1", name: pathname.split("/").at(-1), revoked: true });
   else refuse(response, 404, "RUNTIME_NOT_FOUND", `There is no route ${route}.`);
+}
+
+/** The attic does not answer. */
+function peers({ searchParams }: URL, response: ServerResponse): void {
+  const node = searchParams.get("node") ?? "attic";
+  if (node !== "attic") {
+    refuse(response, 404, "RUNTIME_NOT_FOUND", `There is no other node ${node} in the fleet.`);
+    return;
+  }
+  const message = "No node answers at https://attic:7433 (ECONNREFUSED).";
+  const error = { code: "RUNTIME_NOT_RUNNING", message, severity: "error", retryable: false };
+  ok(response, { pings: [{ id: "1".repeat(32), name: "attic", ms: null, clock_ahead_s: null, error }] });
 }
 
 /** Sessions, rows and wiki pages of a memory that holds hardly anything. */

@@ -1,6 +1,7 @@
 /** Results of the commands about a node: its start and end, its state, its log, its tests, its tokens, its service. */
 
 import { z } from "zod";
+import { PROBLEMS } from "../../mesh/fleet-problems.ts";
 import { count, errorBody, time } from "./parts.ts";
 import { init } from "./setup.ts";
 
@@ -40,8 +41,32 @@ const meshNode = z.looseObject({
   next_certificate_sha256: z.string().nullable(),
   agents: z.array(z.string()).describe("Those that it is configured to host"),
   hosts: z.array(z.string()).describe("Those whose turns it runs now"),
+  heard_at: z.string().optional().describe("When it is known to have lived last; absent of an older node"),
   status: z.enum(["online", "draining", "stopped", "offline"]),
   self: z.boolean().describe("It is the node that answered"),
+});
+
+const ping = z.looseObject({
+  ms: z.number().nonnegative().nullable().describe("Until it had answered; null where it has not"),
+  clock_ahead_s: z.number().nullable().describe("By how much its clock is ahead; negative: behind"),
+  error: errorBody.nullable().describe("Why it has not answered"),
+});
+
+const fleet = z.strictObject({
+  node: z.string().describe("The node that answered"),
+  mesh_enabled: z.boolean().describe("Of its configuration"),
+  members: z
+    .array(meshNode.extend({ ping: ping.nullable().describe("From the node that answered; null for itself") }))
+    .describe("Those with something wrong first"),
+  problems: z.array(
+    z.strictObject({
+      id: z.string(),
+      node: z.string(),
+      problem: z.enum(PROBLEMS),
+      message: z.string(),
+      hint: z.string(),
+    }),
+  ),
 });
 
 const stopped = z.strictObject({
@@ -71,6 +96,8 @@ const service = z.strictObject({
 });
 
 export const NODE_SCHEMAS = {
+  "mesh-ping": z.strictObject({ pings: z.array(ping.extend({ id: z.string(), name: z.string() })) }),
+  "mesh-status": fleet,
   "mesh-list": z.strictObject({ nodes: z.array(meshNode) }),
   version: z.strictObject({
     name: z.string(),

@@ -39,8 +39,10 @@ export function createNodeRegistry(deps: { readonly database: Database; readonly
       return entry;
     },
     async members() {
-      const { rows } = await database.query<{ entry: NodeEntry; alive: boolean; hosts: string[] }>(
+      const { rows } = await database.query<{ entry: NodeEntry; alive: boolean; heard: Date; hosts: string[] }>(
         `/* nodes:members */ select n.entry, coalesce(l.expires_at > now(), false) as alive,
+           case when l.expires_at > '-infinity' then least(l.expires_at, now())
+             else (n.entry ->> 'made_at')::timestamptz end as heard,
            array(select substr(a.name, 7) from leases a
              where a.name like 'agent:%' and a.holder = n.id and a.expires_at > now() order by 1) as hosts
          from nodes n left join leases l on l.name = 'node:' || n.id`,
@@ -52,7 +54,12 @@ export function createNodeRegistry(deps: { readonly database: Database; readonly
             logger.warn({ node: entry.id }, "an entry of the registry is not signed by its node: it is left out");
           return genuine;
         })
-        .map(({ entry, alive, hosts }) => ({ entry, state: memberState(entry, alive), hosts }))
+        .map(({ entry, alive, heard, hosts }) => ({
+          entry,
+          state: memberState(entry, alive),
+          heardAt: new Date(heard).toISOString(),
+          hosts,
+        }))
         .sort(byName);
     },
     async find(id) {

@@ -99,6 +99,8 @@ const withNode: readonly Case[] = [
   { argv: ["memory", "wiki", "bees"], schema: "memory-wiki" },
   { argv: ["memory", "queue-status"], schema: "memory-queue-status" },
   { argv: ["mesh", "list"], schema: "mesh-list" },
+  { argv: ["mesh", "ping"], schema: "mesh-ping", code: 1 },
+  { argv: ["mesh", "status"], schema: "mesh-status", code: 1 },
   { argv: ["usage", "--by", "model"], schema: "usage" },
   { argv: ["memory", "backfill-tool-synth", "--dry-run"], schema: "memory-backfill-tool-synth" },
   { argv: ["memory", "retry-failed", ...TASK], schema: "memory-retry-failed" },

@@ -2,7 +2,7 @@ import { Agent } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { Counter, Registry } from "prom-client";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { MemoryError } from "../../../runtime/contracts/errors.ts";
+import { MemoryError, RuntimeError } from "../../../runtime/contracts/errors.ts";
 import { healthy, principal } from "../../support/fake-application.ts";
 import { listening, OWNER, sendWhole, startServer } from "../../support/http-server.ts";
 
@@ -332,6 +332,20 @@ describe("the mesh", () => {
     expect(await ping()).toMatchObject({ state: "draining" });
   });
 
+  test("lets the node ask the others, or one of them", async () => {
+    const { app, server } = startServer();
+    const ask = (query = "") => server.inject({ url: `/api/mesh/peers${query}`, headers: OWNER });
+    const answered = { id: "node-2", name: "second", ms: 1.5, clock_ahead_s: 0.1, error: null };
+    expect((await ask("?node=second")).json().result).toEqual({ pings: [answered] });
+    expect((await ask("?node=third")).json().error.code).toBe("RUNTIME_NOT_FOUND");
+    const error = new RuntimeError("RUNTIME_NOT_RUNNING", "No node answers.", {
+      hint: "Start it.",
+      cause: "x",
+    }).toBody();
+    app.reachability.ping = async () => [{ ...answered, ms: null, clock_ahead_s: null, error }];
+    expect((await ask()).json().result.pings[0].error).toEqual(error);
+  });
+
   test("lists the nodes that share the store, and says which one answers", async () => {
     const { server } = startServer();
     const answer = await server.inject({ url: "/api/mesh", headers: OWNER });
@@ -346,6 +360,7 @@ describe("the mesh", () => {
         next_certificate_sha256: null,
         agents: ["main", "other"],
         hosts: ["main"],
+        heard_at: "2026-01-01T00:00:00.000Z",
         status: "online",
         self: true,
       },
@@ -401,6 +416,7 @@ describe("/openapi.json", () => {
       "/api/capture",
       "/api/memory/tool/{name}",
       "/api/mesh",
+      "/api/mesh/peers",
       "/api/mesh/ping",
       "/api/usage",
       "/health",

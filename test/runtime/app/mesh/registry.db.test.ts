@@ -54,6 +54,24 @@ describeEachDatabase("the registry of nodes", (open) => {
     expect(await states()).toEqual({ a: ["stopped"], b: ["offline"] });
   });
 
+  it("says when each is known to have lived last", async () => {
+    const leases = createLeaseTable(database);
+    await registry.publish((version) => entryOf(one, { version, name: "a", made_at: "2026-01-01T00:00:00.000Z" }));
+    await registry.publish((version) => entryOf(two, { version, name: "b", made_at: "2026-01-02T00:00:00.000Z" }));
+    const heard = async () => (await registry.members()).map(({ heardAt }) => Date.parse(heardAt));
+    expect(await heard()).toEqual([Date.parse("2026-01-01T00:00:00.000Z"), Date.parse("2026-01-02T00:00:00.000Z")]);
+    const since = Date.now();
+    await leases.acquire(lease(one), "boot", 600_000);
+    await leases.acquire(lease(two), "boot", 60_000);
+    await database.query("update leases set expires_at = '2026-03-01T00:00:00Z' where name = $1", [lease(two)]);
+    const [lives = 0, ended] = await heard();
+    // By the database's clock.
+    expect(Math.abs(lives - since)).toBeLessThan(60_000);
+    expect(ended).toBe(Date.parse("2026-03-01T00:00:00.000Z"));
+    await leases.release(lease(two), "boot");
+    expect((await heard())[1]).toBe(Date.parse("2026-01-02T00:00:00.000Z"));
+  });
+
   it("leaves out what its node has not signed, and logs it", async () => {
     await registry.publish((version) => entryOf(one, { version, name: "a" }));
     await registry.publish((version) => entryOf(two, { version, name: "b" }));

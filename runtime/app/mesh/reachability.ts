@@ -1,0 +1,76 @@
+/** Whether this node reaches the others of its fleet, and why not: each is asked who it is, as a peer asks. */
+
+import { type ErrorBody, RuntimeError, toCairnError } from "../../contracts/errors.ts";
+import type { Member, NodeEntry } from "../../contracts/node-entry.ts";
+import type { Clock } from "../../contracts/ports.ts";
+
+/** What became of one question. */
+export interface PeerPing {
+  readonly id: string;
+  readonly name: string;
+  /** Milliseconds until it had answered; null where it has not. */
+  readonly ms: number | null;
+  /** Seconds by which its clock is ahead of this node's; negative: behind. Null where it does not tell its time. */
+  readonly clock_ahead_s: number | null;
+  /** Why it has not answered. */
+  readonly error: ErrorBody | null;
+}
+
+export interface Reachability {
+  /** Every node but this one, or those of this name or id. RUNTIME_NOT_FOUND where there is none. */
+  ping(nameOrId?: string, signal?: AbortSignal): Promise<readonly PeerPing[]>;
+}
+
+export interface ReachabilityDeps {
+  /** Id of this node. */
+  readonly id: string;
+  readonly members: () => Promise<readonly Member[]>;
+  /** Asks the node who it is; rejects where it does not answer in time, or refuses. */
+  readonly ask: (entry: NodeEntry, signal?: AbortSignal) => Promise<{ readonly time?: string }>;
+  readonly clock: Clock;
+}
+
+/** Questions at once: a fleet of hundreds is asked in seconds, and without as many connections. */
+const AT_ONCE = 64;
+
+export function createReachability({ id, members, ask, clock }: ReachabilityDeps): Reachability {
+  async function pingOne({ entry }: Member, signal?: AbortSignal): Promise<PeerPing> {
+    const about = { id: entry.id, name: entry.name };
+    const before = { wall: clock.now().getTime(), monotonic: clock.monotonic() };
+    try {
+      const { time } = await ask(entry, signal);
+      const ms = clock.monotonic() - before.monotonic;
+      // It looked at its clock about halfway.
+      const ahead = time === undefined ? null : (Date.parse(time) - before.wall - ms / 2) / 1000;
+      return { ...about, ms: rounded(ms), clock_ahead_s: ahead === null ? null : rounded(ahead), error: null };
+    } catch (error) {
+      signal?.throwIfAborted();
+      return { ...about, ms: null, clock_ahead_s: null, error: toCairnError(error).toBody() };
+    }
+  }
+
+  return {
+    async ping(nameOrId, signal) {
+      const others = (await members()).filter(({ entry }) => entry.id !== id);
+      const asked = others.filter(
+        ({ entry }) => nameOrId === undefined || entry.name === nameOrId || entry.id === nameOrId,
+      );
+      if (nameOrId !== undefined && asked.length === 0) {
+        throw new RuntimeError("RUNTIME_NOT_FOUND", `There is no other node ${nameOrId} in the fleet.`, {
+          hint: "`cairn mesh list` shows the nodes.",
+        });
+      }
+      const pings: PeerPing[] = [];
+      for (let at = 0; at < asked.length; at += AT_ONCE) {
+        const some = asked.slice(at, at + AT_ONCE);
+        pings.push(...(await Promise.all(some.map((member) => pingOne(member, signal)))));
+      }
+      return pings;
+    },
+  };
+}
+
+/** To a tenth. */
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10;
+}
