@@ -3,7 +3,15 @@
 import { isLoopback } from "../../runtime/config/index.ts";
 import { isWildcard } from "../../runtime/contracts/urls.ts";
 import { defaultMemory } from "./default-limits.ts";
-import { limitsOf, type NodeBase, type NodeSettings, nodePath, publishAddress } from "./node.ts";
+import {
+  dockerHostOf,
+  limitsOf,
+  type NodeBase,
+  type NodeSettings,
+  nodePath,
+  publishAddress,
+  publishedPort,
+} from "./node.ts";
 import type { Problems } from "./problems.ts";
 import type { TargetContext } from "./target-context.ts";
 import type { DockerNodePlan, DockerPlan } from "./types.ts";
@@ -38,17 +46,17 @@ export function planDocker(context: TargetContext, problems: Problems): DockerPl
 }
 
 function planNode(context: TargetContext, base: NodeBase, settings: NodeSettings, index: number): DockerNodePlan {
-  const { config, nodes, listenPort } = context;
+  const { config, listenPort } = context;
   const { docker } = config.deployment;
-  const host = settings.host ?? docker.host;
-  const here = nodes.filter((other) => (other.settings.host ?? docker.host) === host).length;
+  const nodes = context.nodes.map((node) => node.settings);
+  const host = dockerHostOf(config, settings);
+  const here = nodes.filter((other) => dockerHostOf(config, other) === host).length;
   const machine = context.machines[host];
   const memory = docker.memory ?? (machine === undefined ? undefined : defaultMemory(machine, here).node);
-  const before = nodes.slice(0, index).filter((other) => (other.settings.host ?? docker.host) === host).length;
   return {
     ...base,
     limits: limitsOf(settings, { memory, cpus: docker.cpus }),
-    publish: { address: publishAddress(base.tls), port: settings.port ?? listenPort + before },
+    publish: { address: publishAddress(base.tls), port: publishedPort(config, nodes, index, listenPort) },
     host,
   };
 }

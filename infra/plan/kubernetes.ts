@@ -1,7 +1,8 @@
 /** The kubernetes target's part of a plan: groups, storage and service. */
 import { DATABASE_FOLDER } from "../components/kubernetes/names.ts";
+import { POD_NAME_VARIABLE } from "./addresses.ts";
 import { DATABASE_NAME, directoryData } from "./names.ts";
-import { limitsOf, nodePath } from "./node.ts";
+import { limitsOf, nodePath, replicasOf } from "./node.ts";
 import type { Problems } from "./problems.ts";
 import type { TargetContext } from "./target-context.ts";
 import type { KubernetesNodePlan, KubernetesPlan } from "./types.ts";
@@ -9,8 +10,7 @@ import type { KubernetesNodePlan, KubernetesPlan } from "./types.ts";
 export function planKubernetes(context: TargetContext, problems: Problems): KubernetesPlan {
   const { config, common, nodes } = context;
   const { kubernetes } = config.deployment;
-  // A node that is named is one node; only the nameless fleet is one group of equal pods.
-  const replicas = config.deployment.nodes.length === 0 ? kubernetes.replicas : 1;
+  const replicas = replicasOf(config);
   const planned = nodes.map(
     ({ base, settings }): KubernetesNodePlan => ({
       ...base,
@@ -18,6 +18,7 @@ export function planKubernetes(context: TargetContext, problems: Problems): Kube
       publish: null,
       replicas,
       nodeSelector: settings.labels ?? {},
+      ...(config.mesh.enabled && replicas > 1 ? { podName: POD_NAME_VARIABLE } : {}),
     }),
   );
   const directory = kubernetes.database_directory;

@@ -5,6 +5,7 @@
 import { stringify } from "yaml";
 import type { Config } from "../../runtime/config/index.ts";
 import { isMap, mapAt, type TreeMap, withoutValue, withValue } from "../../runtime/config/tree.ts";
+import type { NodeSaid } from "./addresses.ts";
 import type { Problems } from "./problems.ts";
 import { CONTAINER, POSTGRES } from "./types.ts";
 import { containerPath, workspaceRoots } from "./workspaces.ts";
@@ -33,10 +34,13 @@ export function commonTree(input: CommonConfiguration, problems: Problems): Tree
   return steps.reduce((current, step) => step(current, input, problems), withoutValue(input.tree, ["deployment"]));
 }
 
-/** The text of one node's cairn.yaml. `mesh.advertise` leads to one node: to the first. */
-export function renderConfiguration(common: TreeMap, node: string, first: boolean): string {
-  const named = withValue(common, ["mesh", "name"], node);
-  const tree = first ? named : withoutValue(named, ["mesh", "advertise"]);
+/** The text of one node's cairn.yaml. */
+export function renderConfiguration(common: TreeMap, { name, advertise }: NodeSaid): string {
+  const named = withValue(common, ["mesh", "name"], name);
+  const tree =
+    advertise === null
+      ? withoutValue(named, ["mesh", "advertise"])
+      : withValue(named, ["mesh", "advertise"], advertise);
   return `# ${HEAD}\n${stringify(tree, { lineWidth: 0, aliasDuplicateObjects: false })}`;
 }
 

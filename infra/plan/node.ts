@@ -35,6 +35,30 @@ export function limitsOf(
   return { memoryBytes: node.memory ?? fallback.memory ?? null, cpus: node.cpus ?? fallback.cpus ?? null };
 }
 
+/** Docker host that a node runs on: `local`, or `ssh://...`. */
+export function dockerHostOf({ deployment }: Config, node: NodeSettings): string {
+  return node.host ?? deployment.docker.host;
+}
+
+/** Port that a node is published on: on docker each further node of a host has the next one. */
+export function publishedPort(
+  config: Config,
+  nodes: readonly NodeSettings[],
+  index: number,
+  listenPort: number,
+): number {
+  const node = nodes[index];
+  if (node?.port !== undefined) return node.port;
+  if (config.deployment.target !== "docker" || node === undefined) return listenPort;
+  const host = dockerHostOf(config, node);
+  return listenPort + nodes.slice(0, index).filter((other) => dockerHostOf(config, other) === host).length;
+}
+
+/** Pods of a group. A node that is named is one node; only the nameless fleet is one group of equal pods. */
+export function replicasOf({ deployment: { nodes, kubernetes } }: Config): number {
+  return nodes.length === 0 ? kubernetes.replicas : 1;
+}
+
 /** Without TLS only the node's own host reaches it. */
 export function publishAddress(tls: boolean): string {
   return tls ? "0.0.0.0" : "127.0.0.1";

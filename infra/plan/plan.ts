@@ -6,6 +6,7 @@ import { type Config, parseListen } from "../../runtime/config/index.ts";
 import { API_TOKEN_VARIABLE } from "../../runtime/config/secrets-file.ts";
 import type { TreeMap } from "../../runtime/config/tree.ts";
 import { InfraError, type Issue } from "../../runtime/contracts/errors.ts";
+import { nodeAddresses } from "./addresses.ts";
 import { checkMemory, checkNames, stopTimeout, warnOfLoopback } from "./checks.ts";
 import { planDocker } from "./docker.ts";
 import { planKubernetes } from "./kubernetes.ts";
@@ -69,13 +70,14 @@ function commonPart(input: PlanInput, problems: Problems): TargetContext {
   const { config, tree, version } = input;
   const { deployment } = config;
   const settings = configuredNodes(config, tree);
+  const listenPort = writtenListen(config, tree).port;
   checkNames(config, settings, problems);
   checkMemory(config, tree, problems);
   warnOfLoopback(config, problems);
   return {
     config,
     machines: input.release.machines ?? {},
-    listenPort: writtenListen(config, tree).port,
+    listenPort,
     common: {
       schema: 1,
       stack: deployment.name,
@@ -83,7 +85,7 @@ function commonPart(input: PlanInput, problems: Problems): TargetContext {
       postgres: planPostgres(config),
       sharedStorage: deployment.datahub.shared_storage,
     },
-    nodes: planNodes(input, settings, problems),
+    nodes: planNodes(input, settings, listenPort, problems),
   };
 }
 
@@ -97,7 +99,12 @@ function planPostgres({ deployment: { datahub } }: Config): PostgresPlan | null 
   };
 }
 
-function planNodes(input: PlanInput, settings: readonly NodeSettings[], problems: Problems): TargetContext["nodes"] {
+function planNodes(
+  input: PlanInput,
+  settings: readonly NodeSettings[],
+  listenPort: number,
+  problems: Problems,
+): TargetContext["nodes"] {
   const { tree, config, variables, release, certificate, tlsKeyFile } = input;
   const deployedDatabase = config.deployment.datahub.postgres;
   const tlsFiles = { cert: certificate !== null, key: tlsKeyFile };
@@ -119,19 +126,18 @@ function planNodes(input: PlanInput, settings: readonly NodeSettings[], problems
       "is not set, and nodes refuse to serve without it: `cairn init` writes one into .env",
     );
   }
-  if (config.mesh.advertise !== undefined && settings.length > 1) {
-    problems.warn("mesh.advertise", `one address cannot lead to several nodes: only ${settings[0]?.name} gets it`);
-  }
+  const said = nodeAddresses({ config, tree, nodes: settings, listenPort }, problems);
   const stopTimeoutS = stopTimeout(config, problems);
   const tls = config.runtime.tls !== "off";
   return settings.map((node, index) => {
     const agents = agentsOf(config, node.name);
+    const { name, advertise } = said[index] ?? { name: node.name, advertise: null };
     const base: NodeBase = {
       name: node.name,
       agents,
       image: imageOf(release, node.name),
       files: [
-        file(`${CONTAINER.configuration}/cairn.yaml`, renderConfiguration(common, node.name, index === 0)),
+        file(`${CONTAINER.configuration}/cairn.yaml`, renderConfiguration(common, { name, advertise })),
         ...(certificate === null ? [] : [file(CERTIFICATE, certificate)]),
         ...seedFiles(input, agents),
       ],

@@ -174,6 +174,8 @@ export interface KubernetesNodePlan extends NodePlan {
   /** Pods of the group: its StatefulSet's replicas. */
   readonly replicas: number;
   readonly nodeSelector: Readonly<Record<string, string>>;
+  /** Variable that has the pod's own name; absent where the configuration does not need it. */
+  readonly podName?: string;
 }
 
 export interface KubernetesPlan extends CommonPlan {

@@ -33,6 +33,8 @@ export const FINDING_CODES = [
   "database-missing",
   /** No TLS where TLS was promised. */
   "tls-missing",
+  /** A node of a mesh that the others cannot reach. */
+  "address-missing",
   /** Nothing was promised, and tokens and conversations cross a network readable. */
   "plain-http",
   /** The memory crosses a network readable, on its way between a node and its database. */

@@ -23,7 +23,7 @@ export const TARGET_SETTINGS: readonly TargetSetting[] = [
   ...["name", "target", "stop_timeout", "nodes.*.name"].map((path) => setting(path, ALL)),
   // `cairn build` makes and names an image wherever the nodes are.
   setting("image", ALL),
-  ...["nodes.*.memory", "nodes.*.cpus"].map((path) => setting(path, DEPLOYED)),
+  ...["nodes.*.memory", "nodes.*.cpus", "nodes.*.advertise"].map((path) => setting(path, DEPLOYED)),
   setting("nodes.*.host", ["docker"]),
   setting("nodes.*.port", ["docker", "proxmox"]),
   ...["nodes.*.vmid", "nodes.*.pve_node", "nodes.*.address"].map((path) => setting(path, ["proxmox"])),

@@ -50,14 +50,19 @@ export function turnLimits({ config: { runtime } }: LoadedConfig): TurnLimits {
 
 export function listenAddress({ config, env }: LoadedConfig): { readonly host: string; readonly port: number } {
   // Both were checked when the configuration was read.
-  return parseListen(env["SERVICE_LISTEN"] || config.runtime.listen) ?? { host: "127.0.0.1", port: 7433 };
+  return parseListen(env["SERVICE_LISTEN"] || config.runtime.listen) ?? { host: "127.0.0.1", port: DEFAULT_PORT };
 }
+
+/** Of nodes: an address without one, and without a scheme, has it. */
+const DEFAULT_PORT = 7433;
 
 /** The URL under which others reach this node; null when none is configured. */
 export function advertisedUrl({ config: { mesh, runtime } }: LoadedConfig): string | null {
   if (mesh.advertise === undefined) return null;
   if (/^https?:\/\//.test(mesh.advertise)) return mesh.advertise;
-  return `${runtime.tls === "off" ? "http" : "https"}://${mesh.advertise}`;
+  const [, host = "", path = ""] = /^([^/]*)(.*)$/.exec(mesh.advertise) ?? [];
+  const port = /:\d+$/.test(host) ? "" : `:${DEFAULT_PORT}`;
+  return `${runtime.tls === "off" ? "http" : "https"}://${host}${port}${path}`;
 }
 
 /** The name in it; empty when none is configured. */

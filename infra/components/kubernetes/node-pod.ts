@@ -88,7 +88,12 @@ function nodeContainer(input: NodePodInput): types.input.core.v1.Container {
     name: NODE_CONTAINER,
     image: imageReference(image),
     imagePullPolicy: "IfNotPresent",
-    env: environment.map(([name, value]) => ({ name, value })),
+    env: [
+      ...environment.map(([name, value]) => ({ name, value })),
+      ...(node.podName === undefined
+        ? []
+        : [{ name: node.podName, valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }]),
+    ],
     ports: [{ name: "http", containerPort: CONTAINER.port, protocol: "TCP" }],
     resources: resources(plan.requests, limits),
     securityContext: containerSecurity(),

@@ -10,6 +10,15 @@ export function checkListening({ config, env }: CheckInput): Findings {
   if (!runtime) return found;
   // Left out it is `auto` where the node is in a mesh.
   const { tls = mesh?.enabled ? "auto" : "off", listen } = runtime;
+  // Of deployed nodes the plan knows more, and says it itself.
+  if (tls !== "off" && mesh?.enabled && mesh.advertise === undefined && deployment?.target === "manual") {
+    found.warn(
+      ["mesh", "advertise"],
+      "address-missing",
+      "other nodes cannot reach this one: it names them no address",
+      "write the address that leads here, such as node-2.example.org:7433",
+    );
+  }
   if (tls !== "off") return found;
   if (mesh?.enabled) {
     found.refuse(

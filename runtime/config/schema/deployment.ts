@@ -1,6 +1,7 @@
 /** `deployment`: what `infra` and `update` make of the configuration (one section a target). */
 import { BlockList, isIP } from "node:net";
 import { parseListen } from "../listen.ts";
+import { address } from "./mesh.ts";
 import {
   bytes,
   choice,
@@ -71,6 +72,11 @@ const node = section({
     .describe("proxmox: member of the cluster that runs the container."),
   address: containerAddress().optional().describe("proxmox: the container's address; dhcp when absent."),
   labels: mapping(text(), text()).optional().describe("kubernetes: node selector."),
+  advertise: address()
+    .optional()
+    .describe(
+      "Its mesh.advertise; in a mesh, when absent, the address that the target gives it, as far as that is known.",
+    ),
 });
 
 const proxmox = section({

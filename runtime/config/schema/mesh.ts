@@ -2,7 +2,8 @@
 import { dnsLabel, flag, list, section, text } from "./scalars.ts";
 
 const ADDRESS = "an address such as node-2.example.org:7433 or https://node-2.example.org:7433";
-const address = () => text(ADDRESS).refine(isAddress, { error: ADDRESS });
+/** Of a node, as other nodes reach it. */
+export const address = () => text(ADDRESS).refine(isAddress, { error: ADDRESS });
 
 export const meshSection = section({
   enabled: flag().prefault(false).describe("Be part of a fleet that delegates tasks."),

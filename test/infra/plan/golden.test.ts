@@ -83,6 +83,22 @@ const CASES: [name: string, yaml: string, options?: ProjectFiles][] = [
     { variables: "SERVICE_PG_URL=postgres://cairn:secret-word@db.example.org/cairn\n" },
   ],
   [
+    "docker-mesh",
+    `${AGENTS}mesh: { enabled: true }\ndeployment: { target: docker, name: fleet, datahub: { postgres: true }, nodes: [{ name: one }, { name: two }, { name: three, advertise: "three.example.org:443" }] }\n`,
+  ],
+  [
+    "docker-mesh-hosts",
+    `${AGENTS}mesh: { enabled: true }\ndeployment:
+  target: docker
+  docker: { host: "ssh://deploy@one.example.org" }
+  datahub: { postgres: true, publish: "10.0.0.5:5432" }
+  nodes:
+    - { name: one }
+    - { name: two }
+    - { name: three, host: "ssh://deploy@two.example.org:2222", port: 9000 }
+`,
+  ],
+  [
     "docker-full",
     `${FULL}deployment: { target: docker, nodes: [{ name: one }, { name: two }], datahub: { postgres: true }, image: { registry: registry.example.org/team/cairn, username: deployer, password: "\${REGISTRY_PASSWORD}" } }\n`,
     FULL_FILES,
@@ -101,6 +117,20 @@ const CASES: [name: string, yaml: string, options?: ProjectFiles][] = [
     - { name: three }
 `,
     FULL_FILES,
+  ],
+  [
+    "proxmox-mesh",
+    `${AGENTS}mesh: { enabled: true }\ndeployment: { target: proxmox, ${PROXMOX}, gateway: 10.0.0.1 }, nodes: [{ name: one, address: 10.0.0.21/24 }, { name: two, address: "fd00::22/64", port: 9000 }] }\nmemory: { postgres: {} }\n`,
+    { variables: "SERVICE_PG_URL=postgres://cairn:secret-word@db.example.org/cairn\n" },
+  ],
+  [
+    "kubernetes-mesh",
+    `${AGENTS}mesh: { enabled: true }\ndeployment: { target: kubernetes, name: fleet, kubernetes: { namespace: agents }, datahub: { postgres: true }, nodes: [{ name: one }, { name: two }] }\n`,
+  ],
+  [
+    "kubernetes-mesh-replicas",
+    `${AGENTS}mesh: { enabled: true }\nruntime: { tls: { cert: tls/cert.pem, key: "\${KEY}" } }\ndeployment: { target: kubernetes, kubernetes: { replicas: 3 }, datahub: { postgres: true } }\n`,
+    { files: { "tls/cert.pem": CERTIFICATE }, env: { KEY } },
   ],
   [
     "kubernetes-replicas",

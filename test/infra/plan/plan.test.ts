@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { stringify } from "yaml";
+import { parse, stringify } from "yaml";
 import { postgresCt } from "../../../infra/components/proxmox/ct.ts";
 import { renderEnvFile } from "../../../infra/plan/env-file.ts";
 import type { NodePlan } from "../../../infra/plan/types.ts";
@@ -274,6 +274,57 @@ describe("a plan", () => {
     const advertised = plan.nodes.map(({ files }) => files[0]?.content.includes("node.example.org"));
     expect(advertised).toEqual([true, false]);
     expect(warnings.map(({ path }) => path)).toContain("mesh.advertise");
+  });
+
+  describe("in a mesh", () => {
+    const said = async (target: string, mesh = "enabled: true") => {
+      const { plan, warnings } = await projectOf(
+        `${AGENTS}mesh: { ${mesh} }\ndeployment: { ${target} }\nmemory: { postgres: {} }\n`,
+        { variables: "SERVICE_PG_URL=postgres://u:p@db.example.org/d\nPUBLIC=public.example.org\n" },
+      );
+      const configurations = plan.nodes.map(({ files }) => parse(files[0]?.content ?? "").mesh);
+      return {
+        addresses: configurations.map(({ advertise }) => advertise ?? null),
+        names: configurations.map(({ name }) => name),
+        warned: warnings.filter(({ path }) => path.endsWith("advertise")),
+      };
+    };
+
+    test("each node says where the others reach it, as the target gives it an address", async () => {
+      const two = nodes("{ name: a }", "{ name: b }");
+      expect((await said(`target: docker, ${two}`)).addresses).toEqual(["cairn-a:7433", "cairn-b:7433"]);
+      const apart = nodes('{ name: a, host: "ssh://u@one.example.org" }', '{ name: b, host: "ssh://two.example.org" }');
+      expect((await said(`target: docker, ${apart}`)).addresses).toEqual([
+        "one.example.org:7433",
+        "two.example.org:7433",
+      ]);
+      const pods = await said(`target: kubernetes, ${two}`);
+      expect(pods.addresses).toEqual([
+        "cairn-a-0.cairn-a-pods.cairn.svc:7433",
+        "cairn-b-0.cairn-b-pods.cairn.svc:7433",
+      ]);
+      expect((await said("target: docker")).addresses).toEqual(["cairn-main:7433"]);
+    });
+
+    test("what is written comes first, and a reference stays one", async () => {
+      const two = nodes("{ name: a }", "{ name: b, advertise: b.example.org }");
+      const written = await said(`target: docker, ${two}`, 'enabled: true, advertise: "${PUBLIC}:443"');
+      expect(written.addresses).toEqual(["${PUBLIC}:443", "b.example.org"]);
+      expect((await said(`target: docker, ${two}`, "enabled: false")).addresses).toEqual([null, "b.example.org"]);
+    });
+
+    test("a node that the others cannot reach is warned of, with where to write its address", async () => {
+      const paths = async (target: string) => (await said(target)).warned.map(({ path }) => path);
+      const mixed = nodes("{ name: a }", '{ name: b, host: "ssh://two.example.org" }');
+      expect(await paths(`target: docker, ${mixed}`)).toEqual(["deployment.nodes[0].advertise"]);
+      const proxmox = `target: proxmox, proxmox: { host: pve.example.org, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", gateway: 10.0.0.1 }`;
+      const half = nodes("{ name: a }", "{ name: b, address: 10.0.0.4/24 }");
+      expect(await paths(`${proxmox}, ${half}`)).toEqual(["deployment.nodes[0].advertise"]);
+      // Whoever is alone in its deployment has peers elsewhere.
+      expect(await paths("target: docker")).toEqual(["mesh.advertise"]);
+      expect(await paths(`target: docker, ${nodes("{ name: a }")}`)).toEqual(["deployment.nodes[0].advertise"]);
+      expect(await paths(`target: docker, ${nodes("{ name: a }", "{ name: b }")}`)).toEqual([]);
+    });
   });
 
   test("warns of what means something else in a container", async () => {

@@ -22,6 +22,7 @@ const OTHERS: Readonly<Record<string, unknown>> = {
   "nodes.*.pve_node": "pve2",
   "nodes.*.address": "10.0.0.5/24",
   "nodes.*.labels": { disk: "ssd" },
+  "nodes.*.advertise": "a.example.org:7433",
   "datahub.postgres": true,
   "datahub.image": "pgvector/pgvector:0.8.2-pg17",
   "datahub.publish": "10.0.0.8:5432",

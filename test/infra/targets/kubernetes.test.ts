@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packFiles, secretsMark } from "../../../infra/components/kubernetes/files.ts";
 import { quantityBytes, quantityText } from "../../../infra/components/kubernetes/quantity.ts";
-import type { KubernetesPlan } from "../../../infra/plan/types.ts";
+import type { KubernetesNodePlan, KubernetesPlan } from "../../../infra/plan/types.ts";
 import {
   COMBINATIONS,
   declare,
@@ -124,6 +124,16 @@ describe("the template's marks", () => {
 });
 
 describe("a StatefulSet of nodes", () => {
+  it("tells each pod its name where the configuration needs it", async () => {
+    const env = async (over: Partial<KubernetesNodePlan>) => {
+      const { spec } = await statefulSet(kubernetesPlan({ nodes: [nodePlan({ replicas: 3, ...over })] }));
+      return spec.template.spec.containers[0]?.["env"];
+    };
+    const named = { name: "SERVICE_POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } };
+    expect(await env({ podName: "SERVICE_POD_NAME" })).toContainEqual(named);
+    expect(JSON.stringify(await env({}))).not.toContain("valueFrom");
+  });
+
   it("has its partition at the number of its replicas, so that applying it touches no pod", async () => {
     const plan = kubernetesPlan({ nodes: [nodePlan({ replicas: 3 })] });
     expect((await statefulSet(plan)).spec.updateStrategy).toEqual({

@@ -344,12 +344,12 @@ deployment: { target: ${target} }`;
     ],
     [
       "a mesh with a certificate, of a node on loopback",
-      "runtime: { tls: { cert: c.pem, key: k.pem } }\nmesh: { enabled: true, mdns: true, seeds: ['h:1'] }",
+      "runtime: { tls: { cert: c.pem, key: k.pem } }\nmesh: { enabled: true, advertise: 'h:2', mdns: true, seeds: ['h:1'] }",
       ["mesh.enabled not-implemented"],
     ],
     [
       "a mesh whose nodes make their certificates themselves",
-      "mesh: { enabled: true, mdns: true, seeds: ['h:1'] }",
+      "mesh: { enabled: true, advertise: 'h:2', mdns: true, seeds: ['h:1'] }",
       ["mesh.enabled not-implemented"],
     ],
     [

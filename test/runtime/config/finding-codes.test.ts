@@ -43,6 +43,7 @@ test.each([
     `${AGENT}\ndeployment: { nodes: [{ name: a }, { name: b }] }`,
     "database-missing",
   ],
+  ["a mesh without an address", `${AGENT}\nmesh: { enabled: true }`, "address-missing"],
   ["a mesh without TLS", `${AGENT}\nruntime: { tls: off }\nmesh: { enabled: true }`, "tls-missing"],
   [
     "a database without TLS",
