@@ -64,9 +64,6 @@ export interface Host {
   stop(): Promise<void>;
 }
 
-/** Until a peer must have said who it is. */
-const PING_MS = 5_000;
-
 const systemClock: Clock = { now: () => new Date(), monotonic: () => performance.now() };
 
 /** Holds the home directory, opens the store and listens; the other services start behind `ready`. */
@@ -252,7 +249,8 @@ async function compose(
     channels: channels.byId,
     lifecycle,
     registry: membership.registry,
-    askPeer: async (entry, signal) => peers.to(entry).ping({ timeoutMs: PING_MS, ...(signal ? { signal } : {}) }),
+    askPeer: async (entry, { timeoutMs, signal }) =>
+      peers.to(entry).ping({ timeoutMs, ...(signal === undefined ? {} : { signal }) }),
     audit: auditFile.status,
     schemaVersion: () => schemaVersion,
     clock,

@@ -1,9 +1,11 @@
 import type { Health } from "../../runtime/client/index.ts";
+import { MEMBER_STATES } from "../../runtime/contracts/node-entry.ts";
 import { ageMs } from "../memory/backup-words.ts";
 import { NodeCommand } from "../node-command.ts";
 import { EXIT } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import { columns, type Mark } from "../output/terminal.ts";
+import { visible } from "../output/visible.ts";
 import { bytes, duration } from "../output/words.ts";
 import { findDeployment } from "../service/deployment.ts";
 import { type NodeStatus, readNodeStatus } from "../service/node-status.ts";
@@ -47,7 +49,10 @@ export default class Status extends NodeCommand<NodeStatus> {
       ["home", status.home],
     ];
     return columns(
-      [...rows, ...(health ? healthRows(health, mark) : [])].map(([name, text]) => [mark.dim(name), text]),
+      [...rows, ...(health ? healthRows(health, mark) : []), ...fleetRows(status, mark)].map(([name, text]) => [
+        mark.dim(name),
+        text,
+      ]),
     );
   }
 }
@@ -55,6 +60,18 @@ export default class Status extends NodeCommand<NodeStatus> {
 function deployedWords({ stack, target, node, place, nodes }: NonNullable<NodeStatus["deployed"]>): string {
   const others = nodes.length > 1 ? `, one of ${nodes.length}: see \`cairn infra status\`` : "";
   return `${stack} on ${target}, node ${node} (${place})${others}`;
+}
+
+/** Only of a fleet. */
+function fleetRows({ fleet }: NodeStatus, mark: Mark): [string, string][] {
+  if (fleet === null || fleet.length < 2) return [];
+  const words = MEMBER_STATES.flatMap((state) => {
+    const names = fleet.flatMap(({ name, status }) => (status === state ? [visible(name)] : []));
+    if (names.length === 0) return [];
+    const word = `${names.length} ${state}${state === "online" ? "" : ` (${names.join(", ")})`}`;
+    return state === "offline" ? mark.error(word) : word;
+  });
+  return [["fleet", `${fleet.length} nodes: ${words.join(", ")}; see \`cairn mesh status\``]];
 }
 
 function healthWord({ status, draining }: Health, mark: Mark): string {

@@ -44,14 +44,14 @@ function problemsOfOne(member: FleetMember, self: FleetMember | undefined, meshE
   // It was stopped on purpose: nothing about it is wrong.
   if (status === "stopped") return [];
   const { ping } = member;
-  if (status === "offline") {
+  if (status !== "online" && status !== "draining") {
     const reached = ping !== null && ping.error === null;
     say(
       "offline",
-      reached ? "answers, but has lost the database" : "ended, or lost the database, without saying so",
+      reached ? "answers, but the registry hears nothing of it" : "ended, or lost the database, without saying so",
       reached
-        ? "Look at the network between it and its database."
-        : `Start it, or look at its log: \`cairn logs --node ${node}\`.`,
+        ? "It has lost its database: look at its log, and at the network between the two."
+        : "Start it; `cairn logs` where it is deployed says why it ended.",
     );
     return found;
   }

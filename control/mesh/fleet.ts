@@ -13,11 +13,12 @@ export interface Fleet {
   readonly problems: readonly FleetProblem[];
 }
 
-export async function readFleet(client: Client, signal: AbortSignal): Promise<Fleet> {
+/** `eachMs`: milliseconds that a node gets to answer the one that is asked. */
+export async function readFleet(client: Client, signal: AbortSignal, eachMs?: number): Promise<Fleet> {
   const [health, nodes, pings] = await Promise.all([
     client.health({ signal }),
     client.mesh({ signal }),
-    client.pingPeers({ signal }),
+    client.pingPeers({ signal, eachMs }),
   ]);
   const members = nodes.map((node): FleetMember => {
     const found = pings.find(({ id }) => id === node.id);

@@ -46,9 +46,7 @@ function pingWord({ ms }: Pick<PeerPing, "ms">): string {
   return ms === null ? "no" : `${ms} ms`;
 }
 
-function heard({ heard_at: at }: FleetMember, now: Date): string {
-  if (at === undefined) return "-";
-  const ago = now.getTime() - Date.parse(at);
-  // Clocks differ, and a node that lives renews its lease every few seconds.
-  return ago < 5_000 ? "now" : `${duration(ago)} ago`;
+function heard({ status, heard_at: at }: FleetMember, now: Date): string {
+  if (status === "online" || status === "draining") return "now";
+  return at === undefined || at === null ? "-" : `${duration(now.getTime() - Date.parse(at))} ago`;
 }

@@ -1,6 +1,6 @@
 /** What can be known of a node from outside: whether it runs, whether it answers, and its health. */
 
-import type { Health } from "../../runtime/client/index.ts";
+import type { Client, Health, MeshNode } from "../../runtime/client/index.ts";
 import { CairnError, type ErrorBody } from "../../runtime/contracts/errors.ts";
 import { refuseChoice } from "./connect.ts";
 import { connectToStack, type DeployedNode, type NodeChoice, undeployed } from "./deployed-node.ts";
@@ -24,6 +24,8 @@ export interface NodeStatus {
   /** Null when it does not answer; `error` is the reason, also where a stack is not deployed yet. */
   readonly health: Health | null;
   readonly error: ErrorBody | null;
+  /** The nodes of its fleet, itself among them; null where it does not answer. */
+  readonly fleet: readonly MeshNode[] | null;
   /** The stack that this directory has deployed, which the rest is about; null for a node of this machine. */
   readonly deployed: {
     readonly stack: string;
@@ -57,6 +59,7 @@ export async function readNodeStatus(
     started_at: null,
     health: null,
     error: null,
+    fleet: null,
     deployed: null,
   };
   if (state.state !== "running") {
@@ -78,7 +81,11 @@ export async function readNodeStatus(
   try {
     const token = await readToken(deployment);
     const client = clientOf(announcedEndpoint(state.node), { token });
-    return { ...common, health: await client.health({ signal, timeoutMs: ANSWER_MS }) };
+    return {
+      ...common,
+      health: await client.health({ signal, timeoutMs: ANSWER_MS }),
+      fleet: await fleetOf(client, signal),
+    };
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof CairnError)) throw error;
@@ -112,6 +119,7 @@ async function deployedStatus(
     started_at: record.deployed_at,
     health: null,
     error: null,
+    fleet: null,
     deployed: of(first),
   } as const;
   let node: DeployedNode | null = null;
@@ -119,12 +127,23 @@ async function deployedStatus(
     node = await connectToStack(stack, signal, choice);
     const health = await node.client.health({ signal, timeoutMs: ANSWER_MS });
     const about = { url: node.url, certificate_sha256: certificateOf(node.node), deployed: of(node.node) };
-    return { ...common, ...about, version: health.version, health };
+    return { ...common, ...about, version: health.version, health, fleet: await fleetOf(node.client, signal) };
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof CairnError)) throw error;
     return { ...common, running: false, url: node?.url ?? null, error: error.toBody() };
   } finally {
     await node?.close();
+  }
+}
+
+/** Its health is the answer that counts: where the registry cannot be read, that says why. */
+async function fleetOf(client: Client, signal: AbortSignal): Promise<readonly MeshNode[] | null> {
+  try {
+    return await client.mesh({ signal, timeoutMs: ANSWER_MS });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof CairnError) return null;
+    throw error;
   }
 }

@@ -7,6 +7,7 @@ import { UsageError } from "../output/failure.ts";
 import { refuseUndeployed } from "./deployed-node.ts";
 import { type DeployedStack, openStack, requireNode } from "./deployed-stack.ts";
 import type { Deployment } from "./deployment.ts";
+import { requireOwnNode } from "./fleet-member.ts";
 
 export interface PartChoice {
   readonly node?: string | undefined;
@@ -23,7 +24,7 @@ export interface ChosenPart {
 }
 
 /**
- * Null where nothing is deployed from this directory, and nothing of a stack is asked for. The first node where none is named:
+ * Null for the node of this machine: where nothing is deployed from this directory, and nothing else is asked for. The first node where none is named:
  * unlike a question to the memory, a log and a command are about one node. UsageError for a part that there is not.
  */
 export async function choosePart(
@@ -35,8 +36,12 @@ export async function choosePart(
   if (stack === null) {
     if (choice.node === undefined && !choice.postgres) return null;
     await refuseUndeployed(deployment);
+    if (choice.node !== undefined) {
+      await requireOwnNode(deployment, choice.node);
+      return null;
+    }
     throw new UsageError(
-      `${choice.postgres ? "--postgres" : "--node"} names a part of a deployed stack, and nothing is deployed from this directory.`,
+      "--postgres names a part of a deployed stack, and nothing is deployed from this directory.",
       "Leave it out: there is one node here.",
     );
   }

@@ -56,6 +56,13 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
 }
 
+export interface PingPeersOptions {
+  /** Name or id of the only one that is asked. */
+  readonly node?: string | undefined;
+  /** Milliseconds that each node gets; default 5,000. */
+  readonly eachMs?: number | undefined;
+}
+
 export interface DrainOptions {
   /** Seconds that active turns get; default: the configured ones. */
   readonly deadlineS?: number;
@@ -80,7 +87,7 @@ export interface Client extends ReadingCalls, RolloutCalls {
   /** The nodes that share the store, by name. */
   mesh(options?: CallOptions): Promise<readonly MeshNode[]>;
   /** Lets the node ask the others, or the one of this name or id, who they are. RUNTIME_NOT_FOUND. */
-  pingPeers(options?: CallOptions & { readonly node?: string | undefined }): Promise<readonly PeerPing[]>;
+  pingPeers(options?: CallOptions & PingPeersOptions): Promise<readonly PeerPing[]>;
   /** Whether it lives, and who it is. */
   ping(options?: CallOptions): Promise<Ping>;
 
@@ -220,8 +227,8 @@ function healthCalls(connection: Connection) {
     health: (given?: CallOptions) => call<Health>(connection, "/health", { ...given, accept: [503] }),
     mesh: async (given?: CallOptions) =>
       (await call<{ nodes: readonly MeshNode[] }>(connection, "/api/mesh", given)).nodes,
-    pingPeers: async ({ node, ...given }: CallOptions & { readonly node?: string | undefined } = {}) => {
-      const path = `/api/mesh/peers${queryOf({ node })}`;
+    pingPeers: async ({ node, eachMs, ...given }: CallOptions & PingPeersOptions = {}) => {
+      const path = `/api/mesh/peers${queryOf({ node, timeout_ms: eachMs?.toString() })}`;
       const options = { timeoutMs: PEERS_MS, ...given };
       return (await call<{ pings: readonly PeerPing[] }>(connection, path, options)).pings;
     },

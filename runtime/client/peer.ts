@@ -56,8 +56,8 @@ export function createPeerClients(self: {
     to(entry) {
       const baseUrl = callableAddress(entry);
       const key = JSON.stringify([baseUrl, pinOf(entry)]);
-      const known = peers.get(entry.id);
-      if (known?.key === key) return known.peer;
+      const cached = peers.get(entry.id);
+      if (cached?.key === key) return cached.peer;
       const peer = make(entry, baseUrl);
       peers.set(entry.id, { key, peer });
       return peer;

@@ -161,7 +161,7 @@ export interface MeshNode {
   /** Those whose turns it runs now. */
   readonly hosts: readonly string[];
   /** When it is known to have lived last, ISO 8601; an older node does not report it. */
-  readonly heard_at?: string;
+  readonly heard_at?: string | null;
   readonly status: MemberState;
   /** Whether it is the node that answered. */
   readonly self: boolean;

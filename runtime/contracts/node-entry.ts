@@ -40,8 +40,8 @@ export type MemberState = (typeof MEMBER_STATES)[number];
 export interface Member {
   readonly entry: NodeEntry;
   readonly state: MemberState;
-  /** When it is known to have lived last, ISO 8601: now for one that lives. */
-  readonly heardAt: string;
+  /** When it is known to have lived last, ISO 8601: now for one that lives. Null where nothing is known. */
+  readonly heard_at: string | null;
   /** Agents whose turns it runs now. */
   readonly hosts: readonly string[];
 }

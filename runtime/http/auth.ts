@@ -38,12 +38,14 @@ const MADE_TOKEN = /^cairn_[\w-]{43}$/;
 export interface AuthDeps {
   readonly tokens: Pick<Tokens, "authenticate">;
   readonly peers: Peers;
+  /** This one. */
+  readonly node: { readonly name: string };
   readonly security: SecurityLog;
   readonly clock: Clock;
   readonly limits: LockoutLimits;
 }
 
-export function installAuth(server: Server, { tokens, peers, security, clock, limits }: AuthDeps): void {
+export function installAuth(server: Server, { tokens, peers, node, security, clock, limits }: AuthDeps): void {
   const lockout = new TokenLockout(limits);
   const addresses = new WeakMap<Socket, string>();
   server.decorateRequest("principal", null);
@@ -112,8 +114,7 @@ export function installAuth(server: Server, { tokens, peers, security, clock, li
     const verdict = await peers.authenticate(token, { method: request.method, path: request.raw.url ?? "" });
     if (verdict === null) return null;
     if ("peer" in verdict) return principalOf(verdict.peer);
-    const { claimed: node, refusal } = verdict;
-    const details = { node, reason: refusal.reason };
+    const details = { node: verdict.claimed, reason: verdict.refusal.reason };
     security.record({ event: "peer.refused", outcome: "refused", ...callerOfLog(request), details });
     if (isGuess(verdict)) {
       const digest = hash("sha256", token, "base64url");
@@ -121,7 +122,7 @@ export function installAuth(server: Server, { tokens, peers, security, clock, li
       if (waitMs > 0) throw tooManyWrong(waitMs);
       countWrong(request, digest);
     }
-    const refused = peerRefused(verdict);
+    const refused = peerRefused(verdict, node.name);
     if (refused.status === 401) reply.header("www-authenticate", `${REALM}, error="invalid_token"`);
     throw refused;
   }

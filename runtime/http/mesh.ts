@@ -24,10 +24,13 @@ const nodeSchema = z.object({
   next_certificate_sha256: z.string().nullable().describe("Of the one that follows it."),
   agents: z.array(z.string()).describe("Those that it is configured to host."),
   hosts: z.array(z.string()).describe("Those whose turns it runs now."),
-  heard_at: z.string().describe("When it is known to have lived last, ISO 8601."),
+  heard_at: z.string().nullable().describe("When it is known to have lived last, ISO 8601."),
   status: z.enum(MEMBER_STATES).describe("`offline`: it ended, or lost the database, without saying so."),
   self: z.boolean().describe("Whether it is the node that answers."),
 });
+
+/** A healthy node answers in a few milliseconds, one far away in a few hundred. */
+const PING_MS = 5_000;
 
 const peerPingSchema = z.object({
   id: z.string(),
@@ -71,13 +74,23 @@ export function registerMesh(server: Server, { app, clock, closing }: RouteDeps)
       schema: {
         tags: ["mesh"],
         summary: "Asks the other nodes who they are: which ones this node reaches, and why not the others",
-        querystring: z.strictObject({ node: nameSchema(255).optional().describe("Only the node of this name or id.") }),
+        querystring: z.strictObject({
+          node: nameSchema(255).optional().describe("Only the node of this name or id."),
+          timeout_ms: z.coerce
+            .number()
+            .int()
+            .min(1)
+            .max(PING_MS)
+            .default(PING_MS)
+            .describe("Until a node must have answered."),
+        }),
         response: { 200: success(z.object({ pings: z.array(peerPingSchema) })), 404: errorSchema },
       },
     },
     async (request, reply) => {
       const gone = clientGone(reply);
-      const pings = await app.reachability.ping(request.query.node, AbortSignal.any([gone, closing]));
+      const { node, timeout_ms: timeoutMs } = request.query;
+      const pings = await app.reachability.ping({ node, timeoutMs, signal: AbortSignal.any([gone, closing]) });
       return ok({ pings: pings.map(toPing) });
     },
   );
@@ -94,7 +107,7 @@ export function registerMesh(server: Server, { app, clock, closing }: RouteDeps)
     },
     async () => {
       const members = await app.members();
-      const nodes = members.map(({ entry, state, heardAt, hosts }) => ({
+      const nodes = members.map(({ entry, state, heard_at, hosts }) => ({
         id: entry.id,
         name: entry.name,
         version: entry.release,
@@ -104,7 +117,7 @@ export function registerMesh(server: Server, { app, clock, closing }: RouteDeps)
         next_certificate_sha256: entry.next_certificate_sha256,
         agents: [...entry.agents],
         hosts: [...hosts],
-        heard_at: heardAt,
+        heard_at,
         status: state,
         self: entry.id === app.node.id,
       }));

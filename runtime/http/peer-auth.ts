@@ -18,7 +18,8 @@ export function isGuess({ refusal: { reason } }: Refused): boolean {
   return reason !== "skewed" && reason !== "full";
 }
 
-export function peerRefused({ refusal, claimed, name }: Refused): RuntimeError {
+/** `own`: name of this node. The error is shown where the other one runs. */
+export function peerRefused({ refusal, claimed, name }: Refused, own: string): RuntimeError {
   const node = name ?? claimed;
   switch (refusal.reason) {
     case "skewed": {
@@ -26,7 +27,7 @@ export function peerRefused({ refusal, claimed, name }: Refused): RuntimeError {
       const side = refusal.aheadS > 0 ? "ahead of" : "behind";
       return new RuntimeError(
         "RUNTIME_CLOCK_SKEW",
-        `The clock of the node ${node} is ${seconds} s ${side} this node's.`,
+        `The clock of the node ${node} is ${seconds} s ${side} that of ${own}.`,
         {
           hint: "Set both by a time server; `timedatectl` shows whether one is used. A minute and a half apart is accepted.",
         },
@@ -38,7 +39,7 @@ export function peerRefused({ refusal, claimed, name }: Refused): RuntimeError {
       });
     case "unknown-node":
       return unauthorized(
-        `No node with the id ${claimed} is in this node's registry.`,
+        `No node with the id ${claimed} is in the registry of ${own}.`,
         "`cairn mesh list` shows who is.",
       );
     case "used":

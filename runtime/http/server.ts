@@ -72,8 +72,8 @@ export function createServer(deps: ServerDeps): Server {
   });
   installOriginCheck(server, deps.hostNames ?? []);
   installErrorHandling(server);
-  const { tokens, peers } = deps.app;
-  installAuth(server, { tokens, peers, security: deps.security, clock: deps.clock, limits });
+  const { tokens, peers, node } = deps.app;
+  installAuth(server, { tokens, peers, node, security: deps.security, clock: deps.clock, limits });
   limitRequests(server, limits);
   installSecurityEvents(server, deps.security);
   installBodyBudget(server, limits);

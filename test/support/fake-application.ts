@@ -155,7 +155,7 @@ export function createFakeApplication(): FakeApplication {
       write: async () => undefined,
     },
     reachability: {
-      async ping(nameOrId) {
+      async ping({ node: nameOrId }) {
         const answered = { id: "node-2", name: "second", ms: 1.5, clock_ahead_s: 0.1, error: null };
         if (nameOrId === undefined || nameOrId === "second") return [answered];
         throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no other node of this name.");
@@ -430,7 +430,7 @@ function member(): Member {
       signature: "",
     },
     state: "online",
-    heardAt: "2026-01-01T00:00:00.000Z",
+    heard_at: "2026-01-01T00:00:00.000Z",
     hosts: ["main"],
   };
 }

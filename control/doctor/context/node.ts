@@ -8,6 +8,7 @@ import { isLoopback } from "../../../runtime/config/listen.ts";
 import { type Environment, isSecretReference, type SecretReader } from "../../../runtime/config/references.ts";
 import { API_TOKEN_VARIABLE } from "../../../runtime/config/secrets-file.ts";
 import { CairnError, ConfigError } from "../../../runtime/contracts/errors.ts";
+import { type Fleet, readFleet } from "../../mesh/fleet.ts";
 import { deployedRecord } from "../../service/deployed-stack.ts";
 import { announcedEndpoint, clientOf, configuredEndpoint, type Endpoint } from "../../service/node-client.ts";
 import type { NodeFile } from "../../service/node-file.ts";
@@ -178,6 +179,19 @@ export async function readSessions(node: NodeSnapshot, { signal }: ProbeLimits):
   return callNode(node, signal, (client) => client.sessions({ of: "session", limit: SESSIONS }, { signal }));
 }
 
+/** The node gives each of the others most of the time that is left: what hangs there must not be taken for this one's. */
+export async function readNodesFleet(node: NodeSnapshot, { probeMs, signal }: ProbeLimits): Promise<Fleet> {
+  const eachMs = Math.max(1, Math.min(PING_MS, Math.floor(probeMs * PING_SHARE)));
+  return callNode(node, signal, async (client) => {
+    try {
+      return await readFleet(client, signal, eachMs);
+    } catch (error) {
+      if (!(error instanceof CairnError) || error.code !== "RUNTIME_NOT_FOUND") throw error;
+      throw new Unavailable("The node is of a version that does not ask the others.", ["updates.running"]);
+    }
+  });
+}
+
 export async function readLastMessage(node: NodeSnapshot, { signal }: ProbeLimits): Promise<Date | null> {
   const { messages } = await callNode(node, signal, (client) =>
     client.memoryTool<{
@@ -218,6 +232,9 @@ export async function callNode<T>(
     throw new Unavailable(error.message, [check]);
   }
 }
+
+const PING_MS = 5_000;
+const PING_SHARE = 0.6;
 
 const SEE: Readonly<Record<string, string>> = {
   MEMORY_UNAVAILABLE: "database.reachable",

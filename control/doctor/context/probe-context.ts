@@ -7,6 +7,7 @@ import type { Health, SessionRecord } from "../../../runtime/client/index.ts";
 import type { Config } from "../../../runtime/config/index.ts";
 import type { Redactor } from "../../../runtime/config/redact.ts";
 import type { Environment } from "../../../runtime/config/references.ts";
+import type { Fleet } from "../../mesh/fleet.ts";
 import { Unavailable } from "../unavailable.ts";
 import { type ConfigurationSnapshot, readConfiguration } from "./configuration.ts";
 import { type DatabaseSnapshot, readDatabase } from "./database.ts";
@@ -19,6 +20,7 @@ import {
   type NodeSnapshot,
   readLastMessage,
   readNode,
+  readNodesFleet,
   readSessions,
   readStats,
   readTarget,
@@ -61,6 +63,8 @@ export interface ProbeContext extends Omit<ProbeContextInput, "signal"> {
   stats(): Promise<MemoryStats>;
   /** Time of the newest message; null when there is none. */
   lastMessage(): Promise<Date | null>;
+  /** The fleet, as the node that answers sees it. Unavailable when none answers. */
+  fleet(): Promise<Fleet>;
   /** Those of agents that were written to last, at most a thousand. */
   sessions(): Promise<readonly SessionRecord[]>;
   database(): Promise<DatabaseSnapshot>;
@@ -88,6 +92,7 @@ export function createProbeContext({ signal, ...input }: ProbeContextInput): Pro
   );
   const stats = once(async () => readStats(await node(), { probeMs, signal: until() }));
   const sessions = once(async () => readSessions(await node(), { probeMs, signal: until() }));
+  const fleet = once(async () => readNodesFleet(await node(), { probeMs, signal: until() }));
   const lastMessage = once(async () => readLastMessage(await node(), { probeMs, signal: until() }));
 
   const context: ProbeContext = {
@@ -99,6 +104,7 @@ export function createProbeContext({ signal, ...input }: ProbeContextInput): Pro
     node,
     stats,
     sessions,
+    fleet,
     lastMessage,
     async config() {
       const snapshot = await configuration();

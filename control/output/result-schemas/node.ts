@@ -41,7 +41,7 @@ const meshNode = z.looseObject({
   next_certificate_sha256: z.string().nullable(),
   agents: z.array(z.string()).describe("Those that it is configured to host"),
   hosts: z.array(z.string()).describe("Those whose turns it runs now"),
-  heard_at: z.string().optional().describe("When it is known to have lived last; absent of an older node"),
+  heard_at: z.string().nullable().optional().describe("When it is known to have lived last; absent of an older node"),
   status: z.enum(["online", "draining", "stopped", "offline"]),
   self: z.boolean().describe("It is the node that answered"),
 });
@@ -125,6 +125,10 @@ export const NODE_SCHEMAS = {
     started_at: z.string().nullable(),
     health: health.nullable(),
     error: errorBody.nullable(),
+    fleet: z
+      .array(meshNode)
+      .nullable()
+      .describe("The nodes of its fleet, itself among them; null where it does not answer"),
     deployed: z
       .strictObject({
         stack: z.string(),

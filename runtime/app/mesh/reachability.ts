@@ -16,9 +16,17 @@ export interface PeerPing {
   readonly error: ErrorBody | null;
 }
 
+export interface PingOptions {
+  /** Name or id. */
+  readonly node?: string | undefined;
+  /** Milliseconds that each node gets. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
 export interface Reachability {
   /** Every node but this one, or those of this name or id. RUNTIME_NOT_FOUND where there is none. */
-  ping(nameOrId?: string, signal?: AbortSignal): Promise<readonly PeerPing[]>;
+  ping(options: PingOptions): Promise<readonly PeerPing[]>;
 }
 
 export interface ReachabilityDeps {
@@ -26,7 +34,10 @@ export interface ReachabilityDeps {
   readonly id: string;
   readonly members: () => Promise<readonly Member[]>;
   /** Asks the node who it is; rejects where it does not answer in time, or refuses. */
-  readonly ask: (entry: NodeEntry, signal?: AbortSignal) => Promise<{ readonly time?: string }>;
+  readonly ask: (
+    entry: NodeEntry,
+    options: Pick<PingOptions, "timeoutMs" | "signal">,
+  ) => Promise<{ readonly time?: string }>;
   readonly clock: Clock;
 }
 
@@ -34,23 +45,24 @@ export interface ReachabilityDeps {
 const AT_ONCE = 64;
 
 export function createReachability({ id, members, ask, clock }: ReachabilityDeps): Reachability {
-  async function pingOne({ entry }: Member, signal?: AbortSignal): Promise<PeerPing> {
+  async function pingOne({ entry }: Member, options: PingOptions): Promise<PeerPing> {
     const about = { id: entry.id, name: entry.name };
     const before = { wall: clock.now().getTime(), monotonic: clock.monotonic() };
     try {
-      const { time } = await ask(entry, signal);
+      const { time } = await ask(entry, options);
       const ms = clock.monotonic() - before.monotonic;
       // It looked at its clock about halfway.
       const ahead = time === undefined ? null : (Date.parse(time) - before.wall - ms / 2) / 1000;
       return { ...about, ms: rounded(ms), clock_ahead_s: ahead === null ? null : rounded(ahead), error: null };
     } catch (error) {
-      signal?.throwIfAborted();
+      options.signal?.throwIfAborted();
       return { ...about, ms: null, clock_ahead_s: null, error: toCairnError(error).toBody() };
     }
   }
 
   return {
-    async ping(nameOrId, signal) {
+    async ping(options) {
+      const { node: nameOrId } = options;
       const others = (await members()).filter(({ entry }) => entry.id !== id);
       const asked = others.filter(
         ({ entry }) => nameOrId === undefined || entry.name === nameOrId || entry.id === nameOrId,
@@ -63,7 +75,7 @@ export function createReachability({ id, members, ask, clock }: ReachabilityDeps
       const pings: PeerPing[] = [];
       for (let at = 0; at < asked.length; at += AT_ONCE) {
         const some = asked.slice(at, at + AT_ONCE);
-        pings.push(...(await Promise.all(some.map((member) => pingOne(member, signal)))));
+        pings.push(...(await Promise.all(some.map((member) => pingOne(member, options)))));
       }
       return pings;
     },

@@ -57,7 +57,7 @@ export function createNodeRegistry(deps: { readonly database: Database; readonly
         .map(({ entry, alive, heard, hosts }) => ({
           entry,
           state: memberState(entry, alive),
-          heardAt: new Date(heard).toISOString(),
+          heard_at: new Date(heard).toISOString(),
           hosts,
         }))
         .sort(byName);

@@ -1,12 +1,30 @@
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { appendFile, mkdir, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Cli, createCli, outcomeOf, untilPrinted } from "../../support/cli.ts";
+import { entryOf } from "../../support/node-entries.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
 
 const ENTRY = { level: "warn", time: "2030-01-31T12:00:00.000Z", pid: 7, agent: "main", msg: "the turn failed" };
+
+describe("logs of a node by its name, where no stack is deployed", () => {
+  it("are those of this machine's node, and for another one of the fleet it is said where they are", async () => {
+    const cli = await createCli();
+    const yaml = await readFile(join(cli.home, "cairn.yaml"), "utf8");
+    await writeFile(join(cli.home, "cairn.yaml"), `${yaml}mesh: { name: box }\n`);
+    const attic = entryOf(generateKeyPairSync("ed25519"), { name: "attic", address: "https://attic:7433" });
+    await writeFile(join(cli.home, "mesh.json"), JSON.stringify({ version: 1, nodes: [attic] }));
+    const own = await cli.run(["logs", "--node", "box"]);
+    expect(own).toMatchObject({ code: 0, stderr: expect.stringContaining("There is no log in") });
+    const elsewhere = await cli.run(["logs", "--node", "attic"]);
+    expect(elsewhere).toMatchObject({ code: 2 });
+    expect(elsewhere.stderr).toContain("attic is another node of the fleet (https://attic:7433)");
+    expect((await cli.run(["logs", "--node", "shed"])).stderr).toContain("no node shed is known here");
+  });
+});
 
 describe("logs", () => {
   it("shows entries as text, without colours where there is no terminal", async () => {

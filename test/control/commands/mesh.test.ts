@@ -43,7 +43,7 @@ describe("mesh status", () => {
     expect(code).toBe(1);
     const lines = stdout.split("\n");
     expect(lines[0]).toBe("attic: ended, or lost the database, without saying so");
-    expect(lines[1]).toContain("cairn logs --node attic");
+    expect(lines[1]).toContain("cairn logs");
     expect(lines[3]).toMatch(/^NODE +STATE +VERSION +SCHEMA +HOSTS +HEARD +PING +ADDRESS +CERTIFICATE$/);
     expect(lines[4]).toMatch(/^attic +offline +0\.1\.0 +22 +- +2 min \d+ s ago +no +- +-$/);
     expect(lines[5]).toMatch(/^box\\u001b\[31m \* +online +0\.1\.0 +22 +main, other +now +- +https:\/\/box:7433 +-$/);

@@ -8,6 +8,8 @@ import type { DatabaseSnapshot, ServerFacts } from "../../../control/doctor/cont
 import type { ModelServer } from "../../../control/doctor/context/model-servers.ts";
 import type { MemoryStats, NodeSnapshot } from "../../../control/doctor/context/node.ts";
 import type { ProbeContext } from "../../../control/doctor/context/probe-context.ts";
+import type { Fleet } from "../../../control/mesh/fleet.ts";
+import type { FleetMember, FleetProblem } from "../../../control/mesh/fleet-problems.ts";
 import type { Client } from "../../../runtime/client/index.ts";
 import type { NodeEntry } from "../../../runtime/contracts/node-entry.ts";
 import { MINIMAL } from "../../support/deployment.ts";
@@ -101,6 +103,19 @@ const stats = (parts: Partial<MemoryStats>): Pick<ProbeContext, "stats"> => ({
     ...parts,
   }),
 });
+const problem = (node: string, kind: "offline" | "version", message: string, hint: string): FleetProblem => {
+  return { id: node, node, problem: kind, message, hint };
+};
+/** Doctor looks at its problems, and at how many there are. */
+const FLEET: Fleet = {
+  node: "box",
+  mesh_enabled: false,
+  members: Array.from({ length: 3 }, () => ({}) as FleetMember),
+  problems: [
+    problem("attic", "offline", "ended, or lost the database, without saying so", "Start it."),
+    problem("cellar", "version", "runs 0.1.0", "Update it."),
+  ],
+};
 const tools = (...names: string[]) => ({ hasTool: async (name: string) => names.includes(name) });
 const deployed = (target: string) => `${MINIMAL}deployment:\n  target: ${target}\n`;
 const MESH = `${MINIMAL}runtime:\n  tls: { cert: tls/cert.pem, key: tls/key.pem }\nmesh:\n  enabled: true\n  name: box\n`;
@@ -1059,6 +1074,14 @@ export const WRONGS: readonly Wrong[] = [
     says: /1 of 1 other nodes cannot be reached: two/,
     yaml: MESH,
     files: { "home/mesh.json": meshFileOf({ name: "two", address: "https://127.0.0.1:1" }) },
+  },
+  {
+    id: "mesh.peers",
+    when: "the node finds something wrong with the others, in a mesh or without one",
+    status: "warn",
+    says: /^attic: ended, or lost the database, without saying so; cellar: runs 0\.1\.0\.$/,
+    fix: /^Start it.* `cairn mesh status`/,
+    seen: { fleet: async () => FLEET },
   },
   {
     id: "updates.running",

@@ -41,10 +41,10 @@ describe("a peer's certificate", () => {
   it("follows its entry", async () => {
     const [shown, other] = [await identity(), await identity()];
     const node = await tlsNode(shown);
-    const known = clients();
+    const same = clients();
     const entry = (pem: string) => peer(node.url, { certificate_sha256: certificatePin(pem) });
-    await expect(known.to(entry(other.cert)).ping()).rejects.toMatchObject({ code: "RUNTIME_CERTIFICATE_REFUSED" });
-    expect(await known.to(entry(shown.cert)).ping()).toMatchObject({ name: "box" });
+    await expect(same.to(entry(other.cert)).ping()).rejects.toMatchObject({ code: "RUNTIME_CERTIFICATE_REFUSED" });
+    expect(await same.to(entry(shown.cert)).ping()).toMatchObject({ name: "box" });
   });
 });
 
@@ -62,10 +62,10 @@ it.each([
 
 describe("a peer", () => {
   it("that hangs is given up after the deadline, or when the caller ends", async () => {
-    const silent = await served(() => undefined);
-    await expect(clients(50).to(peer(silent)).ping()).rejects.toMatchObject({ code: "RUNTIME_NOT_READY" });
+    const stalled = await served(() => undefined);
+    await expect(clients(50).to(peer(stalled)).ping()).rejects.toMatchObject({ code: "RUNTIME_NOT_READY" });
     const abort = new AbortController();
-    const asked = clients().to(peer(silent)).ping({ signal: abort.signal });
+    const asked = clients().to(peer(stalled)).ping({ signal: abort.signal });
     abort.abort(new Error("enough"));
     await expect(asked).rejects.toThrow("enough");
   });

@@ -75,7 +75,7 @@ describe("another node", () => {
     ["forged", "The token is not valid.", { by: { id: entry.id, privateKey: stranger.privateKey } }],
     [
       "unknown-node",
-      "No node with the id 0123 is in this node's registry.",
+      "No node with the id 0123 is in the registry of first.",
       { by: { id: "0123", privateKey: stranger.privateKey } },
     ],
     ["other-node", "The token was made for another node.", { made: { audience: "node-2" } }],
@@ -96,7 +96,7 @@ describe("another node", () => {
     for (const seconds of [-60, 60]) expect((await ask(test, at(seconds))).statusCode).toBe(200);
     for (let n = 0; n < 10; n++) expect((await ask(test, at(-300))).json().error.code).toBe("RUNTIME_CLOCK_SKEW");
     expect((await ask(test, at(300))).json().error.message).toMatch(
-      /^The clock of the node attic is (299|300) s ahead of this node's\.$/,
+      /^The clock of the node attic is (299|300) s ahead of that of first\.$/,
     );
     // Its clock was set: it has locked nobody out, also not itself.
     expect((await ask(test)).statusCode).toBe(200);

@@ -1,15 +1,25 @@
-/** Whether the other nodes can be reached: a connection is opened, and nothing is sent. */
+/**
+ * Whether the other nodes live, agree, and can be reached: as the node that answers sees them. Without one a connection to each
+ * that is written down is opened, and nothing is sent.
+ */
 
 import { connect } from "node:net";
-import { type Check, pass, skip, Unavailable, warn } from "../check.ts";
+import type { Fleet } from "../../../mesh/fleet.ts";
+import { type Check, type Outcome, pass, skip, Unavailable, warn } from "../check.ts";
 import { type Member, readMembers, requireMesh } from "./members.ts";
 
 const DEFAULT_PORT = 7433;
 
 export const meshPeers: Check = {
   id: "mesh.peers",
-  subject: "whether the other nodes can be reached",
+  subject: "whether the other nodes live and can be reached",
   async run(context, signal) {
+    const fleet = await context.fleet().catch((error: unknown) => {
+      if (error instanceof Unavailable) return null;
+      throw error;
+    });
+    // Nodes that share a database are a fleet without a mesh, too.
+    if (fleet !== null && fleet.members.length > 1) return check(fleet);
     await requireMesh(context);
     const { mesh } = await context.config();
     const members = await readMembers(context).catch(() => {
@@ -33,6 +43,15 @@ export const meshPeers: Check = {
     );
   },
 };
+
+function check({ members, problems }: Fleet): Outcome {
+  const [first] = problems;
+  const others = members.length - 1;
+  if (first === undefined)
+    return pass(others === 1 ? "The other node is well." : `The ${others} other nodes are well.`);
+  const said = problems.map(({ node, message }) => `${node}: ${message.replace(/[.]$/, "")}`);
+  return warn(`${said.join("; ")}.`, `${first.hint} \`cairn mesh status\` shows all nodes.`);
+}
 
 function reaches(address: string, signal: AbortSignal): Promise<boolean> {
   const url = URL.parse(/^https?:\/\//.test(address) ? address : `https://${address}`);

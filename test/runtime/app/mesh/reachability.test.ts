@@ -8,11 +8,13 @@ import { entryOf } from "../../../support/node-entries.ts";
 const member = (name: string): Member => ({
   entry: entryOf(generateKeyPairSync("ed25519"), { name }),
   state: "online",
-  heardAt: "2026-01-01T00:00:00.000Z",
+  heard_at: "2026-01-01T00:00:00.000Z",
   hosts: [],
 });
 const [own, attic, cellar] = [member("own"), member("attic"), member("cellar")];
 const START = Date.parse("2026-11-26T12:00:00Z");
+
+const LIMIT = { timeoutMs: 1_000 };
 
 /** Each question takes 40 ms; `ask` gives the time of the one that is asked. */
 function reachability(ask: (entry: NodeEntry) => string | undefined | Error, members = [own, attic, cellar]) {
@@ -21,7 +23,7 @@ function reachability(ask: (entry: NodeEntry) => string | undefined | Error, mem
     id: own.entry.id,
     members: async () => members,
     clock: { now: () => new Date(START + ms), monotonic: () => ms },
-    async ask(entry, signal) {
+    async ask(entry, { signal }) {
       signal?.throwIfAborted();
       const said = ask(entry);
       ms += 40;
@@ -38,29 +40,29 @@ describe("asking the other nodes who they are", () => {
       ({ name }) => (name === "attic" ? new Date(START + 60_020).toISOString() : refused),
       [own, attic],
     );
-    expect(await ping()).toEqual([{ id: attic.entry.id, name: "attic", ms: 40, clock_ahead_s: 60, error: null }]);
+    expect(await ping(LIMIT)).toEqual([{ id: attic.entry.id, name: "attic", ms: 40, clock_ahead_s: 60, error: null }]);
     const other = reachability(() => refused, [own, cellar]);
-    expect(await other.ping()).toMatchObject([
+    expect(await other.ping(LIMIT)).toMatchObject([
       { name: "cellar", ms: null, clock_ahead_s: null, error: { code: "RUNTIME_NOT_RUNNING", hint: "Start it." } },
     ]);
-    expect(await reachability(() => undefined, [attic]).ping()).toMatchObject([{ ms: 40, clock_ahead_s: null }]);
+    expect(await reachability(() => undefined, [attic]).ping(LIMIT)).toMatchObject([{ ms: 40, clock_ahead_s: null }]);
   });
 
   it("asks one by its name or id, and itself never", async () => {
     const asked: string[] = [];
     const { ping } = reachability(({ name }) => void asked.push(name));
-    await ping("attic");
-    await ping(cellar.entry.id);
+    await ping({ ...LIMIT, node: "attic" });
+    await ping({ ...LIMIT, node: cellar.entry.id });
     expect(asked).toEqual(["attic", "cellar"]);
-    await expect(ping("own")).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
-    await ping();
+    await expect(ping({ ...LIMIT, node: "own" })).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
+    await ping(LIMIT);
     expect(asked.slice(2)).toEqual(["attic", "cellar"]);
   });
 
   it("asks a fleet of hundreds, and ends when the caller does", async () => {
     const fleet = Array.from({ length: 150 }, (_, n) => member(`node-${n}`));
-    expect(await reachability(() => undefined, [own, ...fleet]).ping()).toHaveLength(150);
+    expect(await reachability(() => undefined, [own, ...fleet]).ping(LIMIT)).toHaveLength(150);
     const ended = AbortSignal.abort(new Error("enough"));
-    await expect(reachability(() => undefined).ping(undefined, ended)).rejects.toThrow("enough");
+    await expect(reachability(() => undefined).ping({ ...LIMIT, signal: ended })).rejects.toThrow("enough");
   });
 });

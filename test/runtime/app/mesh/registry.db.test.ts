@@ -58,7 +58,7 @@ describeEachDatabase("the registry of nodes", (open) => {
     const leases = createLeaseTable(database);
     await registry.publish((version) => entryOf(one, { version, name: "a", made_at: "2026-01-01T00:00:00.000Z" }));
     await registry.publish((version) => entryOf(two, { version, name: "b", made_at: "2026-01-02T00:00:00.000Z" }));
-    const heard = async () => (await registry.members()).map(({ heardAt }) => Date.parse(heardAt));
+    const heard = async () => (await registry.members()).map(({ heard_at }) => Date.parse(heard_at ?? ""));
     expect(await heard()).toEqual([Date.parse("2026-01-01T00:00:00.000Z"), Date.parse("2026-01-02T00:00:00.000Z")]);
     const since = Date.now();
     await leases.acquire(lease(one), "boot", 600_000);
