@@ -16,7 +16,7 @@ const START = Date.parse("2026-11-26T12:00:00Z");
 
 const LIMIT = { timeoutMs: 1_000 };
 
-/** Each question takes 40 ms; `ask` gives the time of the one that is asked. */
+/** Each question takes 400 ms; `ask` gives the time of the one that is asked. */
 function reachability(ask: (entry: NodeEntry) => string | undefined | Error, members = [own, attic, cellar]) {
   let ms = 0;
   return createReachability({
@@ -26,7 +26,7 @@ function reachability(ask: (entry: NodeEntry) => string | undefined | Error, mem
     async ask(entry, { signal }) {
       signal?.throwIfAborted();
       const said = ask(entry);
-      ms += 40;
+      ms += 400;
       if (said instanceof Error) throw said;
       return said === undefined ? {} : { time: said };
     },
@@ -37,15 +37,15 @@ describe("asking the other nodes who they are", () => {
   it("tells how long each took, how far its clock is ahead, or why it has not answered", async () => {
     const refused = new RuntimeError("RUNTIME_NOT_RUNNING", "No node answers.", { hint: "Start it." });
     const { ping } = reachability(
-      ({ name }) => (name === "attic" ? new Date(START + 60_020).toISOString() : refused),
+      ({ name }) => (name === "attic" ? new Date(START + 60_200).toISOString() : refused),
       [own, attic],
     );
-    expect(await ping(LIMIT)).toEqual([{ id: attic.entry.id, name: "attic", ms: 40, clock_ahead_s: 60, error: null }]);
+    expect(await ping(LIMIT)).toEqual([{ id: attic.entry.id, name: "attic", ms: 400, clock_ahead_s: 60, error: null }]);
     const other = reachability(() => refused, [own, cellar]);
     expect(await other.ping(LIMIT)).toMatchObject([
       { name: "cellar", ms: null, clock_ahead_s: null, error: { code: "RUNTIME_NOT_RUNNING", hint: "Start it." } },
     ]);
-    expect(await reachability(() => undefined, [attic]).ping(LIMIT)).toMatchObject([{ ms: 40, clock_ahead_s: null }]);
+    expect(await reachability(() => undefined, [attic]).ping(LIMIT)).toMatchObject([{ ms: 400, clock_ahead_s: null }]);
   });
 
   it("asks one by its name or id, and itself never", async () => {
