@@ -7,7 +7,9 @@ import { randomBytes } from "node:crypto";
 import { v7 as newId } from "uuid";
 import { createAttachmentStore } from "./app/attachments/store.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
+import { hostableAgents } from "./app/turn/agents.ts";
 import { createPeerClients } from "./client/peer.ts";
+import { createPeerAgents } from "./client/peer-agents.ts";
 import type { LoadedConfig } from "./config/index.ts";
 import type { Database } from "./contracts/database.ts";
 import type { Clock } from "./contracts/ports.ts";
@@ -168,7 +170,7 @@ async function compose(
     identity,
     database,
     migrations: MIGRATIONS,
-    said: { release: version, address: advertisedUrl(loaded), agents: [...agentParts.agents.keys()] },
+    said: { release: version, address: advertisedUrl(loaded), agents: hostableAgents(agentParts.agents, node.name) },
     isDraining: () => lifecycle.draining,
     file: paths.meshFile,
     clock,
@@ -220,6 +222,7 @@ async function compose(
     routing: channelRouting(loaded),
     drainDeadlineMs,
     isDraining: lifecycle.refusesMessages,
+    peers: createPeerAgents(createPeerClients({ id: node.id, privateKey: identity.privateKey, clock, newId })),
     onReturn: membership.onReturn,
     onEnded: (agent, turnState, durationS) => metrics.turnEnded(agent, turnState, durationS),
   });
@@ -328,6 +331,7 @@ async function compose(
             // The outbox after the channels that it sends through, so that it is stopped first and the replies of a drain get out.
             ...channels.services,
             turnWork.services.outbox,
+            turnWork.services.remoteTasks,
             turnWork.services.dispatcher,
           ]),
       lifecycle.service({ node: node.id, backend: database.backend, agents: [...agentParts.agents.keys()] }),

@@ -11,7 +11,7 @@ import type {
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
 import type { Visibility } from "../contracts/memory.ts";
 import type { Member, NodeEntry } from "../contracts/node-entry.ts";
-import type { StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
+import type { NumberedEvent, StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
 import type { Capture } from "./capture/capture.ts";
 import type { Peers } from "./mesh/peers.ts";
@@ -21,11 +21,7 @@ import type { MemoryReading } from "./reading.ts";
 import type { Rollouts } from "./rollouts.ts";
 import type { UsageLedger } from "./usage/report.ts";
 
-export interface NumberedEvent {
-  /** 1 for the first event of an attempt, then counting up: the `id:` of the server-sent event. */
-  readonly id: number;
-  readonly event: StreamEvent;
-}
+export type { NumberedEvent } from "../contracts/stream.ts";
 
 export type TurnState =
   | {
@@ -76,9 +72,18 @@ export interface Turns {
   }): Promise<{ readonly questionId: string }>;
   /**
    * Events of the turn from after `lastEventId` (default: from the start), ending with the final one. Events that are no
-   * longer held (an earlier process had them) are skipped: the final event holds the whole text.
+   * longer held (an earlier process had them) are skipped: the final event holds the whole text. Those of a turn that another node
+   * runs are forwarded from there, unless `here`.
    */
-  events(agent: string, turnId: string, lastEventId?: number, signal?: AbortSignal): AsyncIterable<NumberedEvent>;
+  events(
+    agent: string,
+    turnId: string,
+    lastEventId?: number,
+    signal?: AbortSignal,
+    here?: boolean,
+  ): AsyncIterable<NumberedEvent>;
+  /** Ends the turn as /stop does, and what it has handed on; false: it has ended before. RUNTIME_TURN_UNKNOWN. */
+  stop(agent: string, turnId: string): Promise<boolean>;
 }
 
 export interface Commands {
@@ -277,6 +282,8 @@ export interface Application {
   readonly health: Health;
   readonly tokens: Tokens;
   readonly peers: Peers;
+  /** Whether the node with this id has the same database. */
+  sharesDatabase(node: string): Promise<boolean>;
   readonly archives: Archives;
   readonly forgetting: Forgetting;
   readonly backups: Backups;

@@ -141,7 +141,7 @@ export async function readJson(connection: Connection, response: Response, signa
 }
 
 async function errorOf(response: Response): Promise<CairnError> {
-  const text = await response.text();
+  const text = await beginningOf(response);
   const retryAfterS = Number(response.headers.get("retry-after") ?? Number.NaN);
   try {
     const body: unknown = JSON.parse(text);
@@ -152,6 +152,21 @@ async function errorOf(response: Response): Promise<CairnError> {
     // Not JSON: not a node's answer.
   }
   return notANode(response.url, response.status);
+}
+
+/** An error is short: what answers with more is no node, or one that would fill the memory. */
+const LONGEST_ERROR = 1024 * 1024;
+
+async function beginningOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > LONGEST_ERROR) break;
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text;
 }
 
 export function notANode(url: string, status: number): RuntimeError {

@@ -1,7 +1,7 @@
 /** A turn's events over server-sent events. A connection that breaks is taken up again where it broke. */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { CairnError, ChannelError } from "../contracts/errors.ts";
+import { CairnError, ChannelError, RuntimeError } from "../contracts/errors.ts";
 import { isFinal, type StreamEvent } from "../contracts/stream.ts";
 import { asConnectionError, type Connection, request } from "./http.ts";
 import type { FollowOptions } from "./types.ts";
@@ -19,6 +19,7 @@ const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 8_000;
 /** The node sends a comment every 15 s: after three of them the connection is dead. */
 const SILENCE_MS = 50_000;
+const LINE_FEED = 10;
 
 export const EVENT_STREAM = { accept: "text/event-stream" };
 
@@ -84,20 +85,28 @@ function reopen(connection: Connection, place: StreamPosition, signal: AbortSign
   return request(connection, turnPath(place.agent, place.turnId), { headers, signal });
 }
 
-/** Ends where the connection ends, also without a final event; throws when it breaks, or sends nothing for too long. */
-async function* eventsOf(
+/**
+ * Ends where the connection ends, also without a final event; throws when it breaks, or sends nothing for too long, and
+ * RUNTIME_BODY_TOO_LARGE for a line of more than `maxLine` bytes.
+ */
+export async function* eventsOf(
   response: Response,
   signal: AbortSignal | undefined,
+  maxLine = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<{ readonly id: string | undefined; readonly event: StreamEvent }> {
   if (!response.body) return;
   // Loaded only to follow turns: the rest of the client needs only Node's own modules.
   const { EventSourceParserStream } = await import("eventsource-parser/stream");
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), SILENCE_MS);
+  let line = 0;
   const heard = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(), SILENCE_MS);
+      const lineEnd = chunk.lastIndexOf(LINE_FEED);
+      line = lineEnd < 0 ? line + chunk.length : chunk.length - lineEnd - 1;
+      if (line > maxLine) throw tooLong(maxLine);
       controller.enqueue(chunk);
     },
   });
@@ -113,6 +122,10 @@ async function* eventsOf(
   } finally {
     clearTimeout(timer);
   }
+}
+
+function tooLong(maxLine: number): RuntimeError {
+  return new RuntimeError("RUNTIME_BODY_TOO_LARGE", `The node sends an event of more than ${maxLine / 1024 ** 2} MiB.`);
 }
 
 /** The node is unavailable for a moment: restarted, draining, unreachable. */

@@ -35,7 +35,6 @@ export const UNBUILT_TOOLS = [
   "ask_user",
   "todo",
   "coding_pipeline",
-  "delegate_task",
   "subagent_spawn",
   "skill_list",
   "skill_manage",

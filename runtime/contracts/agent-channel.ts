@@ -1,6 +1,7 @@
 /** The agent channel as its HTTP routes use it: they hand a request over, and it reaches the inbox or the commands. */
 
 import type { AcceptedMessage, Attachment, Channel, CommandReply, HistoryMessage } from "./channel.ts";
+import type { HandedTask } from "./delegation.ts";
 
 /** The caller, as the server has authenticated it. */
 export interface AgentCaller {
@@ -22,6 +23,8 @@ export interface AgentPost {
   /** The same key with the same body in the same session is the same message. Absent: a message of its own. */
   readonly idempotencyKey?: string;
   readonly caller: AgentCaller;
+  /** Of a peer's message that turns there wait for. */
+  readonly task?: HandedTask;
 }
 
 export interface AgentCommand {

@@ -1,5 +1,6 @@
 /** A chat platform, or the HTTP agent channel. The channel splits long messages itself and keeps to its platform's limits. */
 
+import type { HandedTask } from "./delegation.ts";
 import type { StreamEvent, WaitingQuestion } from "./stream.ts";
 
 export interface Attachment {
@@ -45,6 +46,8 @@ export interface InboundMessage {
    * conversation before this message, if that conversation is new. Ignored when it has messages already.
    */
   readonly history?: readonly HistoryMessage[];
+  /** Of a message that turns of another node wait for. */
+  readonly task?: HandedTask;
 }
 
 export interface OutboundMessage {

@@ -71,6 +71,17 @@ export type StreamEvent =
   | ({ readonly type: "turn.finished" } & TurnResult)
   | { readonly type: "turn.failed"; readonly turn_id: string; readonly session: string; readonly error: ErrorBody };
 
+export interface NumberedEvent {
+  /** 1 for the first event of an attempt, then counting up: the `id:` of the server-sent event. */
+  readonly id: number;
+  readonly event: StreamEvent;
+}
+
+/** Whether it ends the following here, while the turn itself goes on on another node, or after a restart. */
+export function isInterruption(event: StreamEvent): boolean {
+  return event.type === "turn.failed" && event.error.code === "RUNTIME_TURN_INTERRUPTED" && event.error.retryable;
+}
+
 export function isFinal(event: StreamEvent): boolean {
   return event.type === "turn.finished" || event.type === "turn.failed";
 }

@@ -19,10 +19,12 @@ export interface SpawnedTask {
   readonly message: string;
   /** Milliseconds, at most one day, until the wait ends and the other turn is stopped. Default 15 minutes. */
   readonly deadlineMs?: number;
+  /** Levels below the turn that a user began, at most the three that there are. Default 3. */
+  readonly maxDepth?: number;
 }
 
 export interface DelegatedTask extends SpawnedTask {
-  /** Another agent of this deployment. */
+  /** Another agent: one of this deployment, or else of a member of the mesh, whose node then runs the other turn. */
   readonly agent: string;
 }
 
@@ -43,8 +45,9 @@ export interface ToolPorts {
   /**
    * Hands a task to another agent and resolves with its reply. The turn waits for it as for an answer (see `ask`): the promise rejects
    * first, and the call is executed again. Stopping this turn stops the other one. The other turn is the same user's, and can
-   * neither ask nor deliver. TOOL_INVALID_ARGUMENTS; DELEGATION_NO_TARGET, DELEGATION_TOO_DEEP (more than three levels),
-   * DELEGATION_CYCLE (an agent that waits for this turn), DELEGATION_TIMEOUT, DELEGATION_FAILED.
+   * neither ask nor deliver; on another member's node it is a user of this one. TOOL_INVALID_ARGUMENTS; DELEGATION_NO_TARGET,
+   * DELEGATION_TOO_DEEP (more than three levels), DELEGATION_CYCLE (an agent that waits for this turn), DELEGATION_TIMEOUT,
+   * DELEGATION_FAILED.
    */
   delegate(task: DelegatedTask): Promise<TaskReply>;
   /** The same to a session of this agent itself, which is no cycle. */

@@ -18,7 +18,7 @@ import type { ToolNeeds } from "../plugins/tools/manifest.ts";
 import { TOOLS } from "../plugins/tools/manifests.ts";
 import { createProviders } from "./providers.ts";
 import { serviceFiles } from "./service-files.ts";
-import { isDisabled, shellSettings } from "./settings.ts";
+import { delegationSettings, isDisabled, shellSettings } from "./settings.ts";
 
 /** Room for a reply where the provider has no `max_tokens`. */
 const REPLY_TOKENS = 8_192;
@@ -64,6 +64,7 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
     memoryTools,
     gate,
     shell: shellSettings(loaded),
+    delegation: delegationSettings(loaded),
     container: env["SERVICE_CONTAINER"] === "1",
     protectedPaths,
     stateDirectory: home,

@@ -82,6 +82,7 @@ export function composeApplication(parts: ApplicationParts): Application {
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     peers: createPeers({ id: node.id, find: parts.registry.find, clock }),
+    sharesDatabase: turns.places.shares,
     archives: parts.backups.archives,
     forgetting: memory.forgetting,
     backups: parts.backups.backups,

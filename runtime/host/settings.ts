@@ -10,7 +10,7 @@ import { harnessPaths } from "../domain/harnesses/paths.ts";
 import type { GivenTags } from "../domain/memory-tags.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
 import { SEARCH_WEIGHTS, type SearchWeights } from "../domain/scoring.ts";
-import { SHELL_DEFAULTS, type ShellSettings } from "../plugins/tools/index.ts";
+import { type DelegationSettings, SHELL_DEFAULTS, type ShellSettings } from "../plugins/tools/index.ts";
 
 const CONTEXT_TOKENS = 4_000;
 const MAX_ACTIVE_TURNS = 64;
@@ -104,6 +104,12 @@ export function shellSettings({ config, env }: LoadedConfig): ShellSettings {
     maxMemoryBytes: bounds.max_memory,
     env: Object.fromEntries(given),
   };
+}
+
+export function delegationSettings({ config: { tools, agents } }: LoadedConfig): DelegationSettings {
+  const { timeout, max_depth: maxDepth } = tools.delegate_task;
+  const described = Object.entries(agents).map(([name, { description = null }]) => ({ name, description }));
+  return { timeoutMs: timeout, maxDepth, agents: described };
 }
 
 /** Where workspace files come from and go to; null outside of containers. */

@@ -4,16 +4,20 @@ import type { AttachmentStore } from "../app/attachments/store.ts";
 import { createConversations } from "../app/conversations.ts";
 import type { HookPipeline } from "../app/hooks.ts";
 import { createLeaseTable } from "../app/leases.ts";
+import { createAgentPlaces } from "../app/mesh/agent-places.ts";
 import type { ToolRegistry } from "../app/tool-registry.ts";
 import type { Writer } from "../app/transcript/writer.ts";
 import type { Agent, TurnLimits } from "../app/turn/agents.ts";
 import { createCommands } from "../app/turn/commands.ts";
 import { Dispatcher } from "../app/turn/dispatcher.ts";
+import { createForwardedStreams } from "../app/turn/forwarded-streams.ts";
 import { createInbox } from "../app/turn/inbox.ts";
 import { createModelCaller } from "../app/turn/model-caller.ts";
 import { createOutbox } from "../app/turn/outbox.ts";
 import { createPlacement } from "../app/turn/placement.ts";
 import { createPromptBuilder } from "../app/turn/prompt.ts";
+import { createRemoteTaskStore } from "../app/turn/remote-task-store.ts";
+import { RemoteTasks } from "../app/turn/remote-tasks.ts";
 import { StreamHub } from "../app/turn/stream-hub.ts";
 import { createToolRunner } from "../app/turn/tool-runner.ts";
 import { TURN_CHANNEL } from "../app/turn/turn-fence.ts";
@@ -22,6 +26,7 @@ import { TurnStore } from "../app/turn/turn-store.ts";
 import { createTurns } from "../app/turn/turns.ts";
 import type { Channel } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
+import type { PeerAgents } from "../contracts/delegation.ts";
 import type { Memory } from "../contracts/memory.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
@@ -62,6 +67,8 @@ export interface TurnParts {
   /** How long turns that run may take to end when the node stops. */
   readonly drainDeadlineMs: number;
   isDraining(): boolean;
+  /** Agents of other nodes; null: they are not asked. */
+  readonly peers: PeerAgents | null;
   /** See PlacementDeps. */
   onReturn(): Promise<void>;
   /** For metrics. */
@@ -98,10 +105,24 @@ export function composeTurns(parts: TurnParts) {
     onReturn: parts.onReturn,
     announceRelease: () => notify("released"),
   });
+  const places = createAgentPlaces({ database, agents, node });
+  const remoteTasks =
+    parts.peers === null
+      ? null
+      : new RemoteTasks({
+          store: createRemoteTaskStore(database),
+          places,
+          peers: parts.peers,
+          placement,
+          hub,
+          newId,
+          logger,
+        });
   const run = createTurnRunner({
     ...parts,
     ...withOwn,
     store,
+    places,
     prompts: createPromptBuilder({ logger }),
     callModel: createModelCaller({
       providers: withOwn.providers,
@@ -111,9 +132,13 @@ export function composeTurns(parts: TurnParts) {
       logger,
     }),
     toolRunner: createToolRunner({ hooks, clock, logger }),
-    onWaiting: () => outbox.kick(),
+    onWaiting: () => {
+      outbox.kick();
+      remoteTasks?.kick();
+    },
     onEnded: (agent, state, durationS) => {
       outbox.kick();
+      remoteTasks?.turnEnded();
       parts.onEnded(agent, state, durationS);
     },
   });
@@ -136,6 +161,7 @@ export function composeTurns(parts: TurnParts) {
     hub,
     dispatcher,
     placement,
+    forwarded: parts.peers === null ? null : createForwardedStreams({ places, peers: parts.peers, hub, logger }),
     routing: parts.routing,
     isDraining,
   });
@@ -161,6 +187,7 @@ export function composeTurns(parts: TurnParts) {
     commands,
     dispatcher,
     placement,
+    places,
     services: {
       placement: { name: "placement", start: (signal) => placement.start(signal), stop: () => placement.stop() },
       dispatcher: {
@@ -168,6 +195,11 @@ export function composeTurns(parts: TurnParts) {
         start: () => dispatcher.start(),
         drain: () => dispatcher.drain(parts.drainDeadlineMs),
         stop: () => dispatcher.stop(),
+      },
+      remoteTasks: {
+        name: "tasks of other nodes",
+        start: () => remoteTasks?.start(),
+        stop: () => remoteTasks?.stop(),
       },
       outbox: {
         name: "outbox",

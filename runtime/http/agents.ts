@@ -16,6 +16,7 @@ import {
   success,
   userSchema,
 } from "./schemas.ts";
+import { taskOf, taskSchema } from "./tasks.ts";
 import {
   eventsSchema,
   pendingOf,
@@ -36,6 +37,7 @@ const messageSchema = z.strictObject({
     .refine((text) => text.trim() !== "", "must not be blank"),
   user: userSchema.optional().describe("Whom the client speaks for; without it the token's own."),
   attachments: z.array(attachmentSchema).max(MAX_ATTACHMENTS).optional(),
+  task: taskSchema.optional(),
 });
 
 const commandSchema = z.strictObject({
@@ -53,7 +55,7 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
     "/api/agents/:name/messages",
     {
       bodyLimit: limits.bodyBytes,
-      config: { access: "agent" },
+      config: { access: { peerOr: "agent" } },
       onRequest: async (request) => requireAgent(app, agentParams.parse(request.params).name),
       schema: {
         tags: ["agents"],
@@ -61,7 +63,8 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
         description:
           "Answers with the turn's result once it is stored, or streams it with `Accept: text/event-stream`. The message is " +
           "durable before anything is answered; a client that goes away ends nothing and fetches the turn by its id. " +
-          "202 tells that the turn goes on while this node stops waiting, or that it waits for an answer.",
+          "202 tells that the turn goes on while this node stops waiting, or that it waits for an answer. Another node sends " +
+          "tasks: messages with `task` and a key, which end when its turns wait no longer.",
         params: agentParams,
         headers: z.looseObject({
           "idempotency-key": idempotencyKeySchema.optional().describe("A repeat with this key is the same message."),
@@ -85,6 +88,7 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
       const { session, text, user, attachments } = request.body;
       const agent = request.params.name;
       const idempotencyKey = request.headers["idempotency-key"];
+      const task = taskOf(callerOf(request), request.body.task, idempotencyKey);
       const { turnId } = await agentChannel.post({
         agent,
         session,
@@ -95,6 +99,7 @@ export function registerAgents(server: Server, deps: RouteDeps): void {
           ? { attachments: attachments.map(({ name, media_type, data }) => ({ name, mediaType: media_type, data })) }
           : {}),
         ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+        ...(task === undefined ? {} : { task }),
       });
       releaseBody(request);
       nameTurn(reply, turnId);

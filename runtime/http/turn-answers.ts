@@ -43,16 +43,16 @@ export const eventsSchema = z
       "`data` is the event as JSON, `id` is for Last-Event-ID.",
   );
 
-/** Sends the turn's events, from after the one with the id `after`, until its end. */
+/** Sends the turn's events, from after the one with the id `after`, until its end; `here`: only those that this node has itself. */
 export async function streamTurn(
   { app, limits, closing }: RouteDeps,
   reply: FastifyReply,
   agent: string,
   turnId: string,
-  after?: number,
+  { after, here }: { readonly after?: number; readonly here?: boolean } = {},
 ): Promise<void> {
   async function* frames(signal: AbortSignal) {
-    for await (const { id, event } of app.turns.events(agent, turnId, after, signal)) {
+    for await (const { id, event } of app.turns.events(agent, turnId, after, signal, here)) {
       yield formatFrame({ id, event: event.type, data: event });
     }
   }

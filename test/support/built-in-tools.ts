@@ -11,6 +11,7 @@ export function builtInTools(): Promise<Tool[]> {
     memoryTools: createFakeApplication().memoryTools,
     gate: createWorkspaceGate({ protectedPaths: [] }),
     shell: SHELL_DEFAULTS,
+    delegation: { timeoutMs: 600_000, maxDepth: 3, agents: [{ name: "main", description: null }] },
     container: false,
     protectedPaths: [],
     stateDirectory: "/",

@@ -47,6 +47,8 @@ export interface FakeApplication extends Application {
   readonly commandsSeen: CommandRequest[];
   readonly answers: Parameters<Application["turns"]["answer"]>[0][];
   readonly memoryCalls: { name: string; args: unknown; caller: MemoryCaller }[];
+  /** Ids of turns. */
+  readonly stopped: string[];
   readonly captured: CaptureBatch[];
   readonly forgotten: { readonly selection: Selection; readonly given: ForgetOptions }[];
   readonly drains: (number | undefined)[];
@@ -170,6 +172,7 @@ export function createFakeApplication(): FakeApplication {
     answers: [],
     memoryCalls: [],
     captured: [],
+    stopped: [],
     forgotten: [],
     drains: [],
     restored: [],
@@ -186,6 +189,7 @@ export function createFakeApplication(): FakeApplication {
     authenticate: async () => null,
     findPeer: async () => null,
     now: () => new Date(),
+    sharesDatabase: async () => false,
     peers: createPeers({
       id: "node-1",
       find: (id) => app.findPeer(id),
@@ -226,6 +230,11 @@ export function createFakeApplication(): FakeApplication {
         if (!question) throw new RuntimeError("RUNTIME_CONFLICT", "The turn does not wait for an answer any more.");
         app.answers.push(given);
         return { questionId: question.id };
+      },
+      async stop(agent, turnId) {
+        const isOpen = find(agent, turnId).final === null;
+        if (isOpen) app.stopped.push(turnId);
+        return isOpen;
       },
       wait: (agent, turnId, signal) => ended(agent, turnId, signal),
       async waitForEndOrQuestion(agent, turnId, signal) {

@@ -12,17 +12,21 @@ import { createAttachmentStore } from "../../runtime/app/attachments/store.ts";
 import { createConversations } from "../../runtime/app/conversations.ts";
 import { createHookPipeline } from "../../runtime/app/hooks.ts";
 import { createLeaseTable } from "../../runtime/app/leases.ts";
+import { createAgentPlaces } from "../../runtime/app/mesh/agent-places.ts";
 import { createMemory } from "../../runtime/app/recall/memory.ts";
 import { ToolRegistry } from "../../runtime/app/tool-registry.ts";
 import { createWriter } from "../../runtime/app/transcript/writer.ts";
 import type { Agent, TurnLimits } from "../../runtime/app/turn/agents.ts";
 import { createCommands } from "../../runtime/app/turn/commands.ts";
 import { Dispatcher } from "../../runtime/app/turn/dispatcher.ts";
+import { createForwardedStreams } from "../../runtime/app/turn/forwarded-streams.ts";
 import { createInbox } from "../../runtime/app/turn/inbox.ts";
 import { createModelCaller } from "../../runtime/app/turn/model-caller.ts";
 import { createOutbox } from "../../runtime/app/turn/outbox.ts";
 import { createPlacement } from "../../runtime/app/turn/placement.ts";
 import { createPromptBuilder } from "../../runtime/app/turn/prompt.ts";
+import { createRemoteTaskStore } from "../../runtime/app/turn/remote-task-store.ts";
+import { RemoteTasks } from "../../runtime/app/turn/remote-tasks.ts";
 import { StreamHub } from "../../runtime/app/turn/stream-hub.ts";
 import { createToolRunner } from "../../runtime/app/turn/tool-runner.ts";
 import { TURN_CHANNEL } from "../../runtime/app/turn/turn-fence.ts";
@@ -31,6 +35,7 @@ import { TurnStore } from "../../runtime/app/turn/turn-store.ts";
 import { createTurns } from "../../runtime/app/turn/turns.ts";
 import type { Channel, InboundMessage, OutboundMessage } from "../../runtime/contracts/channel.ts";
 import type { Database } from "../../runtime/contracts/database.ts";
+import type { PeerAgents } from "../../runtime/contracts/delegation.ts";
 import type { AnyHook } from "../../runtime/contracts/hooks.ts";
 import type { Message } from "../../runtime/contracts/message.ts";
 import type { Clock, Logger } from "../../runtime/contracts/ports.ts";
@@ -76,6 +81,8 @@ export interface HarnessOptions {
   /** Of the turns, and of the prompts' files. */
   readonly logger?: Logger;
   readonly send?: Channel["send"];
+  /** How it reaches agents of other nodes; without it asks none. */
+  readonly peers?: PeerAgents;
   /** In place of one that notes what it sends. */
   readonly channel?: Channel;
 }
@@ -209,8 +216,22 @@ export async function startHarness(options: HarnessOptions) {
     announceRelease: () => notify("released"),
   });
   const tools = new ToolRegistry(options.tools);
+  const places = createAgentPlaces({ database, agents, node });
+  const { peers } = options;
+  const remoteTasks = peers
+    ? new RemoteTasks({
+        store: createRemoteTaskStore(database),
+        places,
+        peers,
+        placement,
+        hub,
+        newId,
+        logger: options.logger ?? quietLogger,
+      })
+    : null;
   const run = createTurnRunner({
     agents,
+    places,
     tools,
     providers,
     store,
@@ -232,8 +253,14 @@ export async function startHarness(options: HarnessOptions) {
     clock,
     logger: options.logger ?? quietLogger,
     newId,
-    onWaiting: () => outbox.kick(),
-    onEnded: () => outbox.kick(),
+    onWaiting: () => {
+      outbox.kick();
+      remoteTasks?.kick();
+    },
+    onEnded: () => {
+      outbox.kick();
+      remoteTasks?.turnEnded();
+    },
   });
   const dispatcher = new Dispatcher({ database, store, placement, run, hub, limits, clock, logger: quietLogger });
   let draining = false;
@@ -246,6 +273,7 @@ export async function startHarness(options: HarnessOptions) {
     hub,
     dispatcher,
     placement,
+    forwarded: peers ? createForwardedStreams({ places, peers, hub, logger: options.logger ?? quietLogger }) : null,
     routing: () => ({ channelBindings: { bound: agentName }, defaultAgent: "nobody" }),
     isDraining,
   });
@@ -269,6 +297,7 @@ export async function startHarness(options: HarnessOptions) {
   await placement.start();
   await dispatcher.start();
   outbox.start();
+  remoteTasks?.start();
 
   const message = (content: string, extra: Partial<InboundMessage> & { session?: string } = {}): InboundMessage => {
     const { session = "s1", ...rest } = extra;
@@ -337,12 +366,14 @@ export async function startHarness(options: HarnessOptions) {
     /** Stops claiming, sending and renewing without ending what runs: what a dead process does. */
     async die() {
       dead = true;
+      await remoteTasks?.stop();
       await dispatcher.stop();
       await outbox.stop();
       await rm(attached, { recursive: true, force: true });
     },
     async stop() {
       await dispatcher.drain(0);
+      await remoteTasks?.stop();
       await dispatcher.stop();
       await outbox.stop();
       await placement.stop();

@@ -193,6 +193,7 @@ export const NOT_ARCHIVED: readonly string[] = [
   "access_version",
   "nodes",
   "rollouts",
+  "remote_tasks",
 ];
 
 /** The sections of a store whose embedding models have the given ids. */

@@ -29,6 +29,13 @@ export interface Agent {
   readonly node?: string;
 }
 
+/** Those that may run on the node with this name. */
+export function hostableAgents(agents: ReadonlyMap<string, Agent>, node: string): readonly string[] {
+  return [...agents.values()]
+    .filter((agent) => agent.node === undefined || agent.node === node)
+    .map(({ name }) => name);
+}
+
 export interface TurnLimits {
   readonly maxToolIterations: number;
   readonly turnTimeoutMs: number;

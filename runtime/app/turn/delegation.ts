@@ -2,15 +2,20 @@
 
 import { DelegationError, ToolError } from "../../contracts/errors.ts";
 import type { TurnInfo } from "../../contracts/hooks.ts";
-import { type DelegationProblem, delegationProblem, MAX_DELEGATION_DEPTH } from "../../domain/delegation.ts";
+import {
+  type ChainLink,
+  type DelegationProblem,
+  delegationProblem,
+  MAX_DELEGATION_DEPTH,
+} from "../../domain/delegation.ts";
 import type { HookPipeline } from "../hooks.ts";
-import type { Agent } from "./agents.ts";
+import type { AgentPlaces } from "../mesh/agent-places.ts";
 import { delegatedBy, type Task } from "./turn-delegation.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 
 export interface Delegation {
   /** Checks a new task and runs the hooks; a target of null is the turn's own agent. Throws DelegationError, or what a hook throws. */
-  before(target: string | null, message: string): Promise<Task>;
+  before(target: string | null, message: string, maxDepth?: number): Promise<Task>;
   /** The reply, as the hooks leave it. */
   after(target: string | null, message: string, reply: string): Promise<string>;
   /** TOOL_REFUSED in a turn that was delegated itself: what is between it and the user is another turn. */
@@ -20,29 +25,31 @@ export interface Delegation {
 export interface DelegationDeps {
   readonly turn: ClaimedTurn;
   readonly info: TurnInfo;
-  readonly agents: ReadonlyMap<string, Agent>;
+  readonly places: Pick<AgentPlaces, "find" | "names">;
   readonly hooks: HookPipeline;
   readonly signal: AbortSignal;
-  /** Agents of the turn and of those that wait for it, its own first. */
-  chain(): Promise<readonly string[]>;
+  /** The turn and those that wait for it, its own first. */
+  chain(): Promise<readonly ChainLink[]>;
 }
 
-export function createDelegation({ turn, info, agents, hooks, signal, chain }: DelegationDeps): Delegation {
+export function createDelegation({ turn, info, places, hooks, signal, chain }: DelegationDeps): Delegation {
   return {
-    async before(wanted, message) {
+    async before(wanted, message, maxDepth = MAX_DELEGATION_DEPTH) {
       const target = wanted ?? turn.agent;
-      const request = { chain: await chain(), target, spawned: wanted === null, agents: new Set(agents.keys()) };
-      const problem = delegationProblem(request);
-      if (problem) throw refused(problem, target, [...agents.keys()]);
+      const place = wanted === null ? "here" : (await places.find(target)).place;
+      const links = await chain();
+      const problem = delegationProblem({ chain: links, target, place, spawned: wanted === null, maxDepth });
+      if (problem) throw await refused(problem, target, places, Math.min(maxDepth, MAX_DELEGATION_DEPTH));
       const { task } = await hooks.run("delegation:before", { ...info, target, task: message }, signal);
-      return { agent: target, message: task };
+      const above = links.map(({ node, agent, turn_id }) => ({ node, agent, turn_id }));
+      return { agent: target, message: task, chain: place === "elsewhere" ? above : null };
     },
     async after(wanted, message, reply) {
       const target = wanted ?? turn.agent;
       return (await hooks.run("delegation:after", { ...info, target, task: message, result: reply }, signal)).result;
     },
     assertUser() {
-      if (delegatedBy(turn) === null) return;
+      if (delegatedBy(turn) === null && turn.chain === null) return;
       throw new ToolError(
         "TOOL_REFUSED",
         "This turn was begun by another agent: there is no user to ask or to send to.",
@@ -51,14 +58,25 @@ export function createDelegation({ turn, info, agents, hooks, signal, chain }: D
   };
 }
 
-function refused(problem: DelegationProblem, target: string, agents: readonly string[]): DelegationError {
+/** Names that a hint has: an error is no directory. */
+const MAX_NAMES = 50;
+
+async function refused(
+  problem: DelegationProblem,
+  target: string,
+  places: Pick<AgentPlaces, "names">,
+  depth: number,
+): Promise<DelegationError> {
   switch (problem) {
-    case "no_target":
+    case "no_target": {
+      const names = await places.names();
+      const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
       return new DelegationError("DELEGATION_NO_TARGET", `There is no agent "${target}".`, {
-        hint: `Agents: ${agents.join(", ")}.`,
+        hint: `Agents: ${names.slice(0, MAX_NAMES).join(", ")}${more}.`,
       });
+    }
     case "too_deep":
-      return new DelegationError("DELEGATION_TOO_DEEP", `A task is handed on at most ${MAX_DELEGATION_DEPTH} times.`, {
+      return new DelegationError("DELEGATION_TOO_DEEP", `A task is handed on at most ${depth} times.`, {
         hint: "Do it in this turn.",
       });
     case "cycle":

@@ -57,6 +57,8 @@ export function createInbox({
         JSON.stringify(message.history ?? []),
         message.sentAt ?? null,
         priority,
+        message.task ? JSON.stringify(message.task.chain) : null,
+        message.task?.deadlineMs ?? null,
       ];
       const write = async (store: Queryable) =>
         acceptedOf((await store.query<AcceptRow>(ACCEPT, values)).rows, bodyHash, limits);
@@ -112,8 +114,9 @@ const ANSWERED = `select t.id as turn_id, i.body_hash, false as fresh, null as r
 
 const ACCEPT = `/* inbox:accept */ with ${WAITING},
   fresh as (
-    insert into inbox (id, channel, agent, conversation, user_id, external_id, body_hash, session_key, text, attachments, history, owner, sent_at)
-    select $9, $1, $2, $3, $5, $4, $11, $12, $13, $14, $15, $6, $16 from waiting where refused is null
+    insert into inbox (id, channel, agent, conversation, user_id, external_id, body_hash, session_key, text, attachments, history, owner, sent_at,
+      chain, deadline)
+    select $9, $1, $2, $3, $5, $4, $11, $12, $13, $14, $15, $6, $16, $18, now() + $19::float8 * interval '1 millisecond' from waiting where refused is null
     on conflict (channel, agent, conversation, external_id) do nothing
     returning id, seq, session_key, agent, body_hash),
   queued as (

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
 import type { LeaseTable } from "../leases.ts";
-import type { Agent } from "./agents.ts";
+import { type Agent, hostableAgents } from "./agents.ts";
 
 export interface Placement {
   /**
@@ -55,9 +55,7 @@ const IDENTITY = "node:";
 
 export function createPlacement(deps: PlacementDeps): Placement {
   const { agents, leases, node, leaseMs, clock, logger } = deps;
-  const candidates = [...agents.values()]
-    .filter((agent) => agent.node === undefined || agent.node === node.name)
-    .map((agent) => agent.name);
+  const candidates = hostableAgents(agents, node.name);
   /** Agent to the monotonic time at which its lease ends for us. */
   const held = new Map<string, number>();
   /** Left to other nodes: neither hosted nor taken here. */

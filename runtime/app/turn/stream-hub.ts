@@ -40,19 +40,58 @@ export class StreamHub {
     this.#forget(turnId);
     this.#feeds.set(turnId, feed);
     let nextId = firstIdOf(attempt);
-    return (event) => {
-      feed.events.push({ id: nextId++, event });
-      this.#count(feed, unitsOf(event));
-      if (feed.events.length > MAX_EVENTS_PER_TURN) this.#drop(feed, MAX_EVENTS_PER_TURN / 10);
-      // A turn that waits may do so for days: its question is in its row.
-      if (isFinal(event) || event.type === "turn.waiting") {
-        feed.endedAt = this.#monotonic();
-        this.#forgetOld();
-      }
-      if (this.#units > MAX_UNITS) this.#makeRoom(feed);
-      for (const wake of this.#waiting.get(turnId) ?? []) wake();
-      this.#waiting.delete(turnId);
-    };
+    return (event) => this.#push(turnId, feed, { id: nextId++, event });
+  }
+
+  /** An event of a turn that waits, after those of its attempt; where they are not held, above them. */
+  say(turnId: string, attempt: number, event: StreamEvent): void {
+    const feed = this.#feed(turnId);
+    const last = feed.events.at(-1);
+    if (last && isFinal(last.event)) return;
+    this.#push(turnId, feed, { id: last ? last.id + 1 : firstIdOf(attempt) + IDS_PER_ATTEMPT / 2, event });
+  }
+
+  /** An event of a turn that another node runs, under the id that it has there. What is held already is not taken twice. */
+  copy(turnId: string, numbered: NumberedEvent): void {
+    const feed = this.#feed(turnId);
+    if (numbered.id > (feed.events.at(-1)?.id ?? 0)) this.#push(turnId, feed, numbered);
+  }
+
+  /** Nobody adds here to what there is up to this id: it is kept as an ended turn is, unless the turn goes on here. */
+  rest(turnId: string, upTo: number): void {
+    const feed = this.#feeds.get(turnId);
+    const last = feed?.events.at(-1);
+    if (feed && last && last.id <= upTo) feed.endedAt ??= this.#monotonic();
+    this.#forgetOld();
+  }
+
+  /** The highest id that is held; 0: none. */
+  lastId(turnId: string): number {
+    return this.#feeds.get(turnId)?.events.at(-1)?.id ?? 0;
+  }
+
+  #feed(turnId: string): Feed {
+    const held = this.#feeds.get(turnId);
+    if (held) return held;
+    this.#forgetOld();
+    const feed: Feed = { events: [], units: 0, endedAt: null };
+    this.#feeds.set(turnId, feed);
+    return feed;
+  }
+
+  #push(turnId: string, feed: Feed, numbered: NumberedEvent): void {
+    const { event } = numbered;
+    feed.events.push(numbered);
+    this.#count(feed, unitsOf(event));
+    if (feed.events.length > MAX_EVENTS_PER_TURN) this.#drop(feed, MAX_EVENTS_PER_TURN / 10);
+    // A turn that waits may do so for days: its question is in its row.
+    if (isFinal(event) || event.type === "turn.waiting") {
+      feed.endedAt = this.#monotonic();
+      this.#forgetOld();
+    }
+    if (this.#units > MAX_UNITS) this.#makeRoom(feed);
+    for (const wake of this.#waiting.get(turnId) ?? []) wake();
+    this.#waiting.delete(turnId);
   }
 
   #count(feed: Feed, units: number): void {

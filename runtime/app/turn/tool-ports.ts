@@ -45,13 +45,13 @@ export function createCallPorts(deps: CallPortsDeps): CallPorts {
     throw new AnswerPending("The turn waits for an answer.");
   }
 
-  async function handOver(target: string | null, { message, deadlineMs = TASK_DEADLINE_MS }: SpawnedTask) {
+  async function handOver(target: string | null, { message, deadlineMs = TASK_DEADLINE_MS, maxDepth }: SpawnedTask) {
     const text = checkedTask(message, deadlineMs);
     const ordinal = questions++;
     const answer = answers[ordinal];
     if (answer) return replyOf(answer, (reply) => delegation.after(target, text, reply));
-    const task = await delegation.before(target, text);
-    return wait({ ordinal, deadlineMs: Math.ceil(deadlineMs), text: task.message, choices: [], delegate: task.agent });
+    const { message: task, ...delegate } = await delegation.before(target, text, maxDepth);
+    return wait({ ordinal, deadlineMs: Math.ceil(deadlineMs), text: task, choices: [], delegate });
   }
 
   return {
@@ -60,7 +60,7 @@ export function createCallPorts(deps: CallPortsDeps): CallPorts {
       const checked = checkedQuestion(question);
       const ordinal = questions++;
       const answer = answers[ordinal];
-      if (answer?.kind === "delegated") throw outOfOrder();
+      if (answer?.kind === "delegated" || answer?.kind === "overdue") throw outOfOrder();
       if (answer) return answer;
       delegation.assertUser();
       return wait({ ordinal, ...checked, delegate: null });
@@ -105,12 +105,8 @@ function checkedTask(message: string, deadlineMs: number): string {
 }
 
 async function replyOf(answer: StoredAnswer, after: (reply: string) => Promise<string>): Promise<TaskReply> {
-  if (answer.kind === "answered") throw outOfOrder();
-  if (answer.kind === "expired")
-    throw new DelegationError(
-      "DELEGATION_TIMEOUT",
-      "The other agent did not reply before the deadline, and was stopped.",
-    );
+  if (answer.kind === "answered" || answer.kind === "expired") throw outOfOrder();
+  if (answer.kind === "overdue") throw new DelegationError("DELEGATION_TIMEOUT", overdue(answer.sent));
   const { outcome } = answer;
   const { turnId } = outcome;
   if (outcome.ok) return { turnId, text: await after(outcome.text) };
@@ -121,6 +117,14 @@ async function replyOf(answer: StoredAnswer, after: (reply: string) => Promise<s
       turnId,
     },
   );
+}
+
+/** `sent`: see StoredAnswer. */
+function overdue(sent: boolean | null): string {
+  if (sent === null) return "The other agent did not reply before the deadline, and was stopped.";
+  return sent
+    ? "The node of the other agent did not reply before the deadline. Whether the task was done, or a part of it, is unknown."
+    : "No node of the other agent took the task before the deadline.";
 }
 
 function outOfOrder(): ToolError {

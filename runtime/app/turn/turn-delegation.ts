@@ -4,22 +4,21 @@
  */
 
 import type { Database, Queryable } from "../../contracts/database.ts";
+import type { WaitingTurn } from "../../contracts/delegation.ts";
 import type { NewId } from "../../contracts/ports.ts";
-import { MAX_DELEGATION_DEPTH, type TaskOutcome } from "../../domain/delegation.ts";
+import { type ChainLink, MAX_DELEGATION_DEPTH, type TaskOutcome } from "../../domain/delegation.ts";
 import { sessionKey } from "../../domain/session-key.ts";
 import { countUsage } from "../usage/count.ts";
 import { TURN_CHANNEL } from "./turn-fence.ts";
-import type { ClaimedTurn, TurnEnd } from "./turn-rows.ts";
+import { type ClaimedTurn, type Delegate, type TurnEnd, UUID } from "./turn-rows.ts";
 
-export interface Task {
-  /** Whose turn does it. */
-  readonly agent: string;
+export interface Task extends Delegate {
   readonly message: string;
 }
 
 const CONVERSATION = /^delegation:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
-/** The question of the turn that waits for this one; null for a turn that a user began. */
+/** The question of the turn of this database that waits for this one; null for another one. */
 export function delegatedBy({ conversation }: Pick<ClaimedTurn, "conversation">): string | null {
   return CONVERSATION.exec(conversation)?.[1] ?? null;
 }
@@ -30,7 +29,7 @@ export async function startDelegated(
   newId: NewId,
   turn: ClaimedTurn,
   questionId: string,
-  { agent, message }: Task,
+  { agent, message }: Pick<Task, "agent" | "message">,
 ): Promise<string> {
   const turnId = newId();
   const conversation = `delegation:${questionId}`;
@@ -38,8 +37,10 @@ export async function startDelegated(
   await tx.query(
     `/* turn:delegate */ with message as (
        insert into inbox (id, channel, agent, conversation, user_id, external_id, body_hash, session_key, text, owner)
-       values ($1, $2, $3, $4, $5, $4, '', $6, $7, $8) returning id, seq, session_key, agent)
-     insert into turns (id, inbox_id, seq, session_key, agent) select $9, id, seq, session_key, agent from message`,
+       values ($1, $2, $3, $4, $5, $4, '', $6, $7, $8) returning id, seq, session_key, agent),
+     queued as (
+       insert into turns (id, inbox_id, seq, session_key, agent) select $9, id, seq, session_key, agent from message returning id)
+     select pg_notify('${TURN_CHANNEL}', 'queued') from queued`,
     [
       newId(),
       channel,
@@ -55,26 +56,48 @@ export async function startDelegated(
   return turnId;
 }
 
-/** Agents of the turn and of those that wait for it, its own first; no further up than a task may be handed down. */
-export async function delegationChain(database: Database, turn: ClaimedTurn): Promise<readonly string[]> {
-  const chain = [turn.agent];
-  let below: { readonly id: string; readonly conversation: string } = {
-    id: turn.turnId,
-    conversation: turn.conversation,
-  };
+/** The turn and those that wait for it, its own first; no further up than a task may be handed down. */
+export async function delegationChain(
+  database: Database,
+  node: string,
+  turn: ClaimedTurn,
+): Promise<readonly ChainLink[]> {
+  const link = ({ id, agent }: { id: string; agent: string }): ChainLink => ({ node, agent, turn_id: id, own: true });
+  const chain = [link({ id: turn.turnId, agent: turn.agent })];
+  let below: Pick<ChainRow, "id" | "conversation" | "chain"> = { ...turn, id: turn.turnId };
   while (chain.length <= MAX_DELEGATION_DEPTH) {
-    const { rows } = await database.query<{ id: string; agent: string; conversation: string }>(
-      `/* turn:delegation-chain */ select t.id, t.agent, i.conversation
+    const question = delegatedBy(below);
+    if (question === null) break;
+    const { rows } = await database.query<ChainRow>(
+      `/* turn:delegation-chain */ select t.id, t.agent, i.conversation, i.chain
        from turn_questions q join turns t on t.id = q.turn_id join inbox i on i.id = t.inbox_id
        where q.id = $1 and q.question -> 'delegation' ->> 'turn_id' = $2`,
-      [delegatedBy(below), below.id],
+      [question, below.id],
     );
     const [above] = rows;
-    if (!above) return chain;
-    chain.push(above.agent);
+    if (!above) break;
+    chain.push(link(above));
     below = above;
   }
-  return chain;
+  return [...chain, ...(await withOwn(database, below.chain ?? []))];
+}
+
+interface ChainRow {
+  readonly id: string;
+  readonly agent: string;
+  readonly conversation: string;
+  readonly chain: readonly WaitingTurn[] | null;
+}
+
+/** A task may have come back to the database that it was handed out from. */
+export async function withOwn(database: Queryable, chain: readonly WaitingTurn[]): Promise<readonly ChainLink[]> {
+  if (chain.length === 0) return [];
+  const { rows } = await database.query<{ id: string }>(
+    "/* turn:own-chain */ select id from turns where id = any($1::uuid[])",
+    [chain.map(({ turn_id }) => turn_id).filter((id) => UUID.test(id))],
+  );
+  const own = new Set(rows.map(({ id }) => id));
+  return chain.map((turn) => ({ ...turn, own: own.has(turn.turn_id.toLowerCase()) }));
 }
 
 /**
@@ -118,3 +141,7 @@ const OPEN_TASKS = stopDelegated(
 );
 /** Of a turn that ends without its reply: what it has handed on ends with it. */
 export const STOP_TASKS = `/* turn:stop-delegated */ with ${OPEN_TASKS.part} ${OPEN_TASKS.end}`;
+
+const ONE_TURN = stopDelegated("select $1::uuid as child");
+/** The number of its rows: 1, or 0 where the turn has ended. */
+export const STOP_TURN = `/* turn:stop */ with ${ONE_TURN.part} ${ONE_TURN.end}`;

@@ -10,6 +10,7 @@ import { CairnError } from "../../contracts/errors.ts";
 import type { ToolCall } from "../../contracts/message.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
 import { turnKey } from "../../domain/dedupe.ts";
+import type { ChainLink } from "../../domain/delegation.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import type { PendingReport, WriteEntry } from "../transcript/batch.ts";
 import type { Writer } from "../transcript/writer.ts";
@@ -179,8 +180,8 @@ export class TurnJournal {
     return this.#persist(() => this.#store.waiting.begin(this.#turn, calls, questionId));
   }
 
-  /** Agents of the turn and of those that wait for it, its own first. */
-  delegationChain(): Promise<readonly string[]> {
+  /** The turn and those that wait for it, its own first. */
+  delegationChain(): Promise<readonly ChainLink[]> {
     return this.#persist(() => this.#store.waiting.chain(this.#turn));
   }
 

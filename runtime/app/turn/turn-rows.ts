@@ -1,5 +1,6 @@
 /** Turns, steps and replies as they are stored, and as the code reads them. */
 
+import type { WaitingTurn } from "../../contracts/delegation.ts";
 import type { ErrorBody } from "../../contracts/errors.ts";
 import type { ToolCall, Usage } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
@@ -30,6 +31,8 @@ export interface ClaimedTurn {
   readonly history: readonly { readonly role: "user" | "assistant" | "system"; readonly content: string }[];
   readonly conversationId: string | null;
   readonly sentAt: string | null;
+  /** The turns of other nodes that wait for it, the nearest first; null: its message is no task of another node. */
+  readonly chain: readonly WaitingTurn[] | null;
 }
 
 export type StoredStep =
@@ -58,12 +61,22 @@ export interface AskedQuestion {
   readonly deadlineMs: number;
   readonly text: string;
   readonly choices: readonly string[];
-  /** The agent whose turn is to answer `text`; null: the user. */
-  readonly delegate: string | null;
+  /** Whose turn is to answer `text`; null: the user. */
+  readonly delegate: Delegate | null;
 }
 
-/** Of a question, or of a task that was handed to another turn; `expired` of either. */
-export type StoredAnswer = Answer | { readonly kind: "delegated"; readonly outcome: TaskOutcome };
+export interface Delegate {
+  readonly agent: string;
+  /** Of an agent of another database: the turns that wait, this one first. Null: it is one of this database. */
+  readonly chain: readonly WaitingTurn[] | null;
+}
+
+/** Of a question, or of a task that was handed to another turn. */
+export type StoredAnswer =
+  | Answer
+  | { readonly kind: "delegated"; readonly outcome: TaskOutcome }
+  /** Its deadline has passed. `sent`: whether another node may have accepted it; null for a task of this database. */
+  | { readonly kind: "overdue"; readonly sent: boolean | null };
 
 /** A question that a turn waits for. */
 export interface OpenQuestion {
@@ -154,6 +167,7 @@ export interface ClaimRow {
   attachments: AttachmentRef[];
   history: ClaimedTurn["history"];
   sent_at: Date | null;
+  chain: readonly WaitingTurn[] | null;
 }
 
 export function toClaimed(row: ClaimRow): ClaimedTurn {
@@ -176,6 +190,7 @@ export function toClaimed(row: ClaimRow): ClaimedTurn {
     history: row.history,
     conversationId: row.conversation_id,
     sentAt: row.sent_at?.toISOString() ?? null,
+    chain: row.chain,
   };
 }
 
@@ -190,6 +205,8 @@ export interface StepRow {
         readonly state: "open" | "answered" | "expired";
         readonly answer: string | null;
         readonly delegated: boolean;
+        /** Of a task of another node; null else. */
+        readonly sent: boolean | null;
       }[]
     | null;
 }
@@ -215,9 +232,10 @@ export function toStep(row: StepRow): StoredStep {
   }
 }
 
-function toAnswer({ state, answer, delegated }: NonNullable<StepRow["questions"]>[number]): StoredAnswer[] {
+function toAnswer({ state, answer, delegated, sent }: NonNullable<StepRow["questions"]>[number]): StoredAnswer[] {
   if (state === "open") return [];
   if (delegated && answer !== null) return [{ kind: "delegated", outcome: JSON.parse(answer) as TaskOutcome }];
+  if (delegated) return [{ kind: "overdue", sent }];
   return [answer === null ? { kind: "expired" } : { kind: "answered", text: answer }];
 }
 

@@ -5,6 +5,7 @@ import { CairnError, RuntimeError, toCairnError } from "../../contracts/errors.t
 import type { TurnInfo } from "../../contracts/hooks.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
+import type { AgentPlaces } from "../mesh/agent-places.ts";
 import type { ToolRegistry } from "../tool-registry.ts";
 import type { Writer } from "../transcript/writer.ts";
 import { LoopProgress, runAgentLoop } from "./agent-loop.ts";
@@ -32,6 +33,8 @@ import type { AskingCalls } from "./turn-waiting.ts";
 
 export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly agents: ReadonlyMap<string, Agent>;
+  /** Of the agents that its turns may hand tasks to. */
+  readonly places: Pick<AgentPlaces, "find" | "names">;
   readonly tools: Pick<ToolRegistry, "snapshot">;
   readonly store: TurnStore;
   readonly writer: Writer;
@@ -112,7 +115,7 @@ class TurnRun {
     const delegation = createDelegation({
       turn: this.#turn,
       info,
-      agents,
+      places: this.#deps.places,
       hooks,
       signal,
       chain: () => journal.delegationChain(),

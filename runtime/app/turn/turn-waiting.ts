@@ -5,6 +5,8 @@ import { RuntimeError } from "../../contracts/errors.ts";
 import type { ToolCall } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
+import type { ChainLink } from "../../domain/delegation.ts";
+import type { TurnOwner } from "./queue-order.ts";
 import { CHILD, delegationChain, startDelegated, stopDelegated } from "./turn-delegation.ts";
 import { stopped } from "./turn-end.ts";
 import { isToStop, leaseLost } from "./turn-fence.ts";
@@ -41,6 +43,11 @@ export interface GivenAnswer {
 
 const DUE_TASKS = stopDelegated("select child from due where child is not null");
 
+const OVERDUE = stopDelegated(
+  `select t.id as child from inbox i join turns t on t.inbox_id = i.id
+   where i.deadline <= now() and i.done_at is null and i.agent = any($1::text[]) and not t.abort_requested`,
+);
+
 /** SQL over a waiting turn `t`: it waits for a person, not for another turn. */
 export const ASKS_USER =
   "exists (select 1 from turn_questions q where q.turn_id = t.id and q.state = 'open' and q.question -> 'delegation' is null)";
@@ -51,10 +58,12 @@ const ENDS_FIRST = 2;
 export class TurnWaiting {
   readonly #database: Database;
   readonly #newId: NewId;
+  readonly #node: string;
 
-  constructor(deps: { database: Database; newId: NewId }) {
+  constructor(deps: { database: Database; newId: NewId; owner: TurnOwner }) {
     this.#database = deps.database;
     this.#newId = deps.newId;
+    this.#node = deps.owner.node;
   }
 
   /**
@@ -93,17 +102,24 @@ export class TurnWaiting {
           [turn.turnId, asking.n, turn.epoch, asking.call.id, toJson(asking.call)],
         );
       }
-      const task =
-        delegate === null
-          ? null
-          : await startDelegated(tx, this.#newId, turn, questionId, { agent: delegate, message: text });
-      const stored = { text, choices, ...(task === null ? {} : { delegation: { agent: delegate, turn_id: task } }) };
+      const isHere = delegate?.chain === null;
+      const task = isHere
+        ? await startDelegated(tx, this.#newId, turn, questionId, { agent: delegate.agent, message: text })
+        : null;
+      const delegation = delegate === null ? {} : { delegation: { agent: delegate.agent, turn_id: task } };
+      const stored = { text, choices, ...delegation };
       const { rows } = await tx.query<QuestionRow>(
         `/* turn:question */ insert into turn_questions (id, turn_id, n, ordinal, question, expires_at)
          values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond') returning id, question, expires_at`,
         [questionId, turn.turnId, n, ordinal, toJson(stored), deadlineMs],
       );
-      if (task !== null) return null;
+      if (delegate?.chain) {
+        await tx.query(
+          "/* turn:hand-out */ insert into remote_tasks (question_id, target, chain, key) values ($1, $2, $3, $4)",
+          [questionId, delegate.agent, toJson(delegate.chain), `${turn.turnId}:${n}:${ordinal}`],
+        );
+      }
+      if (delegate !== null) return null;
       const open = toOpenQuestion(rows[0] as QuestionRow);
       await tx.query(
         `/* turn:question-outbox */ insert into outbox (id, turn_id, key, channel, agent, payload)
@@ -166,9 +182,9 @@ export class TurnWaiting {
     });
   }
 
-  /** Agents of the turn and of those that wait for it, its own first. */
-  chain(turn: ClaimedTurn): Promise<readonly string[]> {
-    return delegationChain(this.#database, turn);
+  /** The turn and those that wait for it, its own first. */
+  chain(turn: ClaimedTurn): Promise<readonly ChainLink[]> {
+    return delegationChain(this.#database, this.#node, turn);
   }
 
   /** The id of the session's turn that waits for the user; null where none does. */
@@ -180,7 +196,10 @@ export class TurnWaiting {
     return rows[0]?.id ?? null;
   }
 
-  /** Wakes the turns of these agents whose questions have waited long enough, and stops those that were to answer them. */
+  /**
+   * Wakes the turns of these agents whose questions have waited long enough, and stops those that were to answer them. Turns that are
+   * tasks of other nodes are stopped when those wait no longer.
+   */
   async expire(agents: readonly string[]): Promise<void> {
     await this.#database.query(
       `/* turn:expire */ with due as (
@@ -194,6 +213,7 @@ export class TurnWaiting {
       // What is lost expires again.
       { durable: false },
     );
+    await this.#database.query(`/* turn:deadline */ with ${OVERDUE.part} ${OVERDUE.end}`, [agents], { durable: false });
   }
 
   /**

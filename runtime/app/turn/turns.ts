@@ -1,14 +1,18 @@
 /** Turns as channels and routes see them: accept a message, wait for its reply, follow its events. */
 
 import type { Database } from "../../contracts/database.ts";
-import { CairnError, fromErrorBody, RuntimeError } from "../../contracts/errors.ts";
+import type { HandedTask } from "../../contracts/delegation.ts";
+import { CairnError, DelegationError, fromErrorBody, RuntimeError } from "../../contracts/errors.ts";
 import { isFinal, type TurnResult } from "../../contracts/stream.ts";
+import { MAX_DELEGATION_DEPTH } from "../../domain/delegation.ts";
 import { type ChannelRouting, routeToAgent } from "../../domain/routing.ts";
 import type { NumberedEvent, TurnState, Turns } from "../api.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import type { ForwardedStreams } from "./forwarded-streams.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Placement } from "./placement.ts";
 import { finalIdOf, type StreamHub } from "./stream-hub.ts";
+import { STOP_TURN, withOwn } from "./turn-delegation.ts";
 import { finalEvent, waitingEvent } from "./turn-end.ts";
 import { TURN_CHANNEL } from "./turn-fence.ts";
 import type { TurnStore } from "./turn-store.ts";
@@ -21,6 +25,8 @@ export interface TurnsDeps {
   readonly hub: StreamHub;
   readonly dispatcher: Dispatcher;
   readonly placement: Placement;
+  /** Of turns that other nodes run; null where this one is alone. */
+  readonly forwarded: ForwardedStreams | null;
   /** The bindings of a channel, for messages that name no agent. */
   readonly routing: (channel: string) => ChannelRouting;
   /** Messages are refused while this is true. */
@@ -69,10 +75,28 @@ export function createTurns(deps: TurnsDeps): Turns {
     turnId: string,
     lastEventId = 0,
     signal?: AbortSignal,
+    here = false,
+  ): AsyncGenerator<NumberedEvent> {
+    const isNew = fresh.get(turnId) === agent && fresh.delete(turnId);
+    const state = isNew ? ({ state: "queued" } as const) : await readTurn(agent, turnId);
+    const isElsewhere = state.state !== "finished" && !deps.placement.hosted().includes(agent);
+    const unfollow = here || !isElsewhere ? undefined : deps.forwarded?.follow(agent, turnId);
+    try {
+      yield* eventsFrom(state, agent, turnId, lastEventId, signal);
+    } finally {
+      unfollow?.();
+    }
+  }
+
+  async function* eventsFrom(
+    first: { readonly state: "queued" } | Awaited<ReturnType<typeof readTurn>>,
+    agent: string,
+    turnId: string,
+    lastEventId: number,
+    signal: AbortSignal | undefined,
   ): AsyncGenerator<NumberedEvent> {
     let last = lastEventId;
-    const isNew = fresh.get(turnId) === agent && fresh.delete(turnId);
-    let state = isNew ? ({ state: "queued" } as const) : await readTurn(agent, turnId);
+    let state = first;
     /** The question that the follower has seen. */
     let shown: string | null = null;
     for (;;) {
@@ -153,6 +177,7 @@ export function createTurns(deps: TurnsDeps): Turns {
           "The service is shutting down; send the message again in a moment.",
           { retryAfterS: 5 },
         );
+      if (message.task) await assertTask(deps.database, message.agent, message.task);
       const accepted = await deps.inbox.accept(message);
       if (accepted.fresh) {
         track(accepted.turnId, message.agent);
@@ -175,10 +200,25 @@ export function createTurns(deps: TurnsDeps): Turns {
     },
     waitForEndOrQuestion: (agent, turnId, signal) => resultOf(agent, turnId, signal, true),
     events,
+    async stop(agent, turnId) {
+      const { state } = await readTurn(agent, turnId);
+      if (state === "finished") return false;
+      return (await deps.database.query(STOP_TURN, [turnId])).count > 0;
+    },
   };
 }
 
 function ignoreUnavailable(error: unknown): undefined {
   if (error instanceof CairnError && UNAVAILABLE.has(error.code)) return undefined;
   throw error;
+}
+
+/** DELEGATION_TOO_DEEP; DELEGATION_CYCLE for an agent of this database that waits for the task, however many nodes are in between. */
+async function assertTask(database: Database, agent: string, { chain }: HandedTask): Promise<void> {
+  if (chain.length > MAX_DELEGATION_DEPTH) {
+    throw new DelegationError("DELEGATION_TOO_DEEP", `A task is handed on at most ${MAX_DELEGATION_DEPTH} times.`);
+  }
+  if ((await withOwn(database, chain)).some((turn) => turn.own && turn.agent === agent)) {
+    throw new DelegationError("DELEGATION_CYCLE", `The agent "${agent}" waits for this task already.`);
+  }
 }

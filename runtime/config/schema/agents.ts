@@ -39,7 +39,11 @@ const budget = section({
 });
 
 const agent = section({
-  description: text().optional().describe("What the agent is for, in one sentence; shown by `cairn agent list`."),
+  description: text()
+    .optional()
+    .describe(
+      "What the agent is for, in one sentence; shown by `cairn agent list`, and to agents that may hand it tasks.",
+    ),
   provider: text().meta({ derived: true }).describe("Provider id; the only provider when absent."),
   model: text().optional().describe("The provider's own model when absent."),
   default_thinking: choice(THINKING_LEVELS).default("off").describe("Thinking level of new sessions."),

@@ -1,4 +1,5 @@
 /** What the composition root needs of the tools besides their manifests. */
 
+export type { DelegationSettings } from "./delegate-task/index.ts";
 export { createWorkspaceGate, type WorkspaceGate } from "./shared/locate.ts";
 export { SHELL_DEFAULTS, type ShellSettings } from "./shell/settings.ts";

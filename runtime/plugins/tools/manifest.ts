@@ -4,6 +4,7 @@ import type { MemoryTools } from "../../app/api.ts";
 import type { PluginManifest } from "../../contracts/plugin.ts";
 import type { Logger, NewId } from "../../contracts/ports.ts";
 import type { Tool } from "../../contracts/tool.ts";
+import type { DelegationSettings } from "./delegate-task/index.ts";
 import type { WorkspaceGate } from "./shared/locate.ts";
 import type { ShellSettings } from "./shell/settings.ts";
 
@@ -21,6 +22,8 @@ export interface ToolNeeds {
   readonly stateDirectory: string;
   /** The service's environment; the shell takes PATH, HOME, language and time zone from it, nothing else. */
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
+  /** `tools.delegate_task`. */
+  readonly delegation: DelegationSettings;
   readonly newId: NewId;
   readonly logger: Logger;
 }

@@ -1,3 +1,4 @@
+import { delegateTask } from "./delegate-task/manifest.ts";
 import { fileEdit } from "./file-edit/manifest.ts";
 import { fileRead } from "./file-read/manifest.ts";
 import { fileWrite } from "./file-write/manifest.ts";
@@ -6,4 +7,4 @@ import { memorySearch } from "./memory-search/manifest.ts";
 import { shell } from "./shell/manifest.ts";
 
 /** In the order in which agents see them. */
-export const TOOLS = [fileRead, fileWrite, fileEdit, shell, memorySearch, memoryBrowse] as const;
+export const TOOLS = [fileRead, fileWrite, fileEdit, shell, memorySearch, memoryBrowse, delegateTask] as const;

@@ -413,6 +413,7 @@ describe("/openapi.json", () => {
       "/api/agents/{name}/messages",
       "/api/agents/{name}/turns/{turn_id}",
       "/api/agents/{name}/turns/{turn_id}/answer",
+      "/api/agents/{name}/turns/{turn_id}/stop",
       "/api/capture",
       "/api/memory/tool/{name}",
       "/api/mesh",

@@ -69,6 +69,7 @@ export function createAgentChannel(settings: AgentChannelSettings): AgentChannel
         owner,
         ...(message.attachments?.length ? { attachments: message.attachments } : {}),
         ...(message.history?.length ? { history: message.history } : {}),
+        ...(message.task ? { task: message.task } : {}),
       });
     },
     mayFollow(caller, user) {
