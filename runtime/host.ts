@@ -222,7 +222,7 @@ async function compose(
     routing: channelRouting(loaded),
     drainDeadlineMs,
     isDraining: lifecycle.refusesMessages,
-    peers: createPeerAgents(createPeerClients({ id: node.id, privateKey: identity.privateKey, clock, newId })),
+    peers: createPeerAgents(peers),
     onReturn: membership.onReturn,
     onEnded: (agent, turnState, durationS) => metrics.turnEnded(agent, turnState, durationS),
   });
