@@ -22,7 +22,7 @@ describe("logs of a node by its name, where no stack is deployed", () => {
     const elsewhere = await cli.run(["logs", "--node", "attic"]);
     expect(elsewhere).toMatchObject({ code: 2 });
     expect(elsewhere.stderr).toContain("attic is another node of the fleet (https://attic:7433)");
-    expect((await cli.run(["logs", "--node", "shed"])).stderr).toContain("no node shed is known here");
+    expect((await cli.run(["logs", "--node", "shed"])).stderr).toContain("No node shed is known here");
   });
 });
 

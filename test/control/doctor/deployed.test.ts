@@ -54,6 +54,8 @@ async function node(memory: Readonly<Record<string, unknown>>, more: Partial<Hea
       "/api/memory/tool/memory_stats": stats,
       "/api/memory/tool/memory_browse": { messages: [] },
       "/api/admin/tokens": { tokens: [] },
+      "/api/mesh": { nodes: [] },
+      "/api/mesh/peers": { pings: [] },
       "/api/admin/memory/sessions": { sessions: [], next_cursor: null },
     };
     response.setHeader("content-type", "application/json");
