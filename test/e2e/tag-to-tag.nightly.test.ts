@@ -132,6 +132,7 @@ async function versionsOf(places: readonly Place[]): Promise<string[]> {
 function deploymentNamed(name: string, url: string, model: string): Promise<Deployment> {
   return deploymentOf({
     config: {
+      runtime: { default_agent: NAMES[0] },
       providers: { model: { kind: "openai-compatible", base_url: model, model: "fake", api_key: "none" } },
       agents: Object.fromEntries(NAMES.map((agent) => [agent, { provider: "model" }])),
       mesh: { name },

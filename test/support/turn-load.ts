@@ -51,12 +51,13 @@ export function loadOfTurns(places: readonly Place[]): TurnLoad {
             headers: { "idempotency-key": key },
             signal: AbortSignal.timeout(REQUEST_MS),
           })
-          .then((response) => response.json() as Promise<Answer>)
+          // 202: the node stops, and the turn goes on elsewhere.
+          .then(async (response) => (response.status === 202 ? undefined : ((await response.json()) as Answer)))
           // A node that has gone: another one may have the message.
           .catch(() => undefined);
         if (answer?.ok) {
-          if (answer.result.interrupted || !answer.result.text.includes(`[${key}]`))
-            failed.push(`${key}: ${answer.result.text}`);
+          const { text, interrupted } = answer.result;
+          if (interrupted || !text.includes(`[${key}]`)) failed.push(`${key}: ${text}`);
           else answered.push(key);
           break;
         }
