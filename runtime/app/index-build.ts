@@ -22,7 +22,7 @@ const LEASE_MS = 30_000;
 const POLL_MS = 1_000;
 /** Nothing waits for it but the node that starts. */
 const BUILD_TIMEOUT_MS = 6 * 60 * 60_000;
-const TELL_MS = 5_000;
+const REPORT_MS = 5_000;
 
 /** Runs work while no other node builds an index: two builds of one table would wait for each other. */
 export async function withIndexLease<T>(
@@ -33,7 +33,7 @@ export async function withIndexLease<T>(
 ): Promise<T> {
   const leases = createLeaseTable(database);
   for (let waited = 0; (await leases.acquire(LEASE, holder, LEASE_MS)) === null; waited += POLL_MS) {
-    if (waited % TELL_MS === 0) onWait?.("Another node builds an index.");
+    if (waited % REPORT_MS === 0) onWait?.("Another node builds an index.");
     await sleep(POLL_MS, undefined, signal ? { signal } : {});
   }
   // Where it is lost all the same, the lock of the table decides.
@@ -55,10 +55,10 @@ export async function buildIndex(
 ): Promise<void> {
   const watch = watchBlockers(database);
   watch.follow({ table: index.table });
-  const telling = setInterval(() => {
+  const reporting = setInterval(() => {
     const blocker = watch.last();
     if (blocker !== null) waiting.onWait?.(`The migration ${name} waits for a transaction to end: ${blocker.words}.`);
-  }, TELL_MS);
+  }, REPORT_MS);
   try {
     while ((await removeInvalid(database, name, index, watch, waiting)) !== "valid") {
       await database
@@ -70,7 +70,7 @@ export async function buildIndex(
         });
     }
   } finally {
-    clearInterval(telling);
+    clearInterval(reporting);
     watch.stop();
   }
 }

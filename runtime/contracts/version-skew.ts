@@ -16,7 +16,7 @@ export interface FleetMember {
 }
 
 /** The last minor whose nodes did not write down what they are. */
-const SILENT_RELEASE = "0.1.0";
+const UNREGISTERED_RELEASE = "0.1.0";
 
 /** Whether nodes of these releases may serve together. A release that cannot be read is not judged: true. */
 export function withinSkew(release: string, other: string): boolean {
@@ -35,7 +35,7 @@ export function supportedRange(release: string): string | null {
 
 /** The first of the others beside which a node of this release may not serve; null: there is none. */
 export function beyondSkew(release: string, others: readonly FleetMember[]): FleetMember | null {
-  return others.find((other) => !withinSkew(release, other.release ?? SILENT_RELEASE)) ?? null;
+  return others.find((other) => !withinSkew(release, other.release ?? UNREGISTERED_RELEASE)) ?? null;
 }
 
 /** Why a node of this release may not serve beside the member, with the range that it may serve beside. */

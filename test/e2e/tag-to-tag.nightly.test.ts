@@ -16,7 +16,7 @@ import type { Deployment } from "../support/node-process.ts";
 import { quietLogger } from "../support/quiet-logger.ts";
 import { buildReleaseTree, earlierRelease, type ReleaseTree, runSuites } from "../support/release-tree.ts";
 import { deploymentOf, runningNode } from "../support/running-node.ts";
-import { loadOfTurns, type Place } from "../support/turn-load.ts";
+import { type FleetNode, loadOfTurns } from "../support/turn-load.ts";
 
 const TIMEOUT_MS = 1_800_000;
 /** What turns and memory are made of. */
@@ -68,7 +68,7 @@ describe.skipIf(lacks("release-tag", "postgresql"))(
       const model = await startOpenAiFake({ script: ({ lastUser }) => ({ text: `answer to ${lastUser}` }) });
       onTestFinished(() => model.close());
       const deployments = await Promise.all(NAMES.map((name) => deploymentNamed(name, url, model.baseUrl)));
-      const places: Place[] = [];
+      const places: FleetNode[] = [];
       for (const deployment of deployments) {
         places.push({ node: await runningNode(deployment, { main: release.main }) });
       }
@@ -113,7 +113,7 @@ describe.skipIf(lacks("release-tag", "postgresql"))(
 
 /** Stop-first, as an upgrade does it. */
 async function replace(
-  places: Place[],
+  places: FleetNode[],
   index: number,
   deployment: Deployment,
   main: string | undefined,
@@ -125,7 +125,7 @@ async function replace(
   place.node = await runningNode(deployment, main === undefined ? {} : { main });
 }
 
-async function versionsOf(places: readonly Place[]): Promise<string[]> {
+async function versionsOf(places: readonly FleetNode[]): Promise<string[]> {
   return Promise.all(places.map(async ({ node }) => (await node.call<{ version: string }>("/health")).version));
 }
 

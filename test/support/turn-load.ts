@@ -6,7 +6,7 @@ import { until } from "./eventually.ts";
 import type { NodeProcess } from "./node-process.ts";
 
 /** A node of the fleet, which may be another process later. */
-export interface Place {
+export interface FleetNode {
   node: NodeProcess;
 }
 
@@ -33,7 +33,7 @@ type Answer =
   | { readonly ok: false; readonly error: { readonly message: string; readonly turn_id?: string } };
 
 /** Two conversations with each of three agents. */
-export function loadOfTurns(places: readonly Place[]): TurnLoad {
+export function loadOfTurns(places: readonly FleetNode[]): TurnLoad {
   const end = new AbortController();
   const answered: string[] = [];
   const failed: string[] = [];

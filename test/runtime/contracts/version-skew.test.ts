@@ -77,8 +77,8 @@ describe("a node that comes to a fleet", () => {
   });
 
   it("takes a member that says nothing of itself for one of 0.1", () => {
-    const silent = [{ name: "old", release: null }];
-    expect(beyondSkew("0.2.0", silent)).toBeNull();
-    expect(() => assertWithinSkew("0.3.0", silent)).toThrow("The node old runs Cairn older than 0.2.0, and");
+    const older = [{ name: "old", release: null }];
+    expect(beyondSkew("0.2.0", older)).toBeNull();
+    expect(() => assertWithinSkew("0.3.0", older)).toThrow("The node old runs Cairn older than 0.2.0, and");
   });
 });
