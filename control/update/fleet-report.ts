@@ -66,10 +66,10 @@ async function observed(
   to: ImageIdentity | null,
   images: Readonly<Record<string, ImageIdentity>>,
 ): Promise<Omit<UpdatePlan["nodes"][number], "steps">> {
-  const known = to ?? images[name] ?? null;
+  const given = to ?? images[name] ?? null;
   const nothing: NodeObservation = { image: null, version: null, ready: false, instance: "" };
   const node =
-    known === null ? null : fleetNode({ session, project: session.project, images, gated: true }, known, name);
+    given === null ? null : fleetNode({ session, project: session.project, images, gated: true }, given, name);
   const { image, version, ready } =
     node === null ? nothing : await node.observe(session.run.signal).catch(() => nothing);
   session.run.signal.throwIfAborted();

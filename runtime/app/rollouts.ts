@@ -44,8 +44,8 @@ export function createRollouts(deps: {
     async acquire(id, holder) {
       const number = await leases.acquire(LEASE, id, TTL_MS);
       if (number === null) throw await locked();
-      const known = (await leases.read(LEASE))?.["fleet"];
-      const fleet = typeof known === "string" ? known : newId();
+      const named = (await leases.read(LEASE))?.["fleet"];
+      const fleet = typeof named === "string" ? named : newId();
       if (!(await leases.note(LEASE, id, { holder, fleet }))) throw await locked();
       return { fleet, number, ttlMs: TTL_MS };
     },

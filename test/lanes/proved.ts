@@ -27,6 +27,8 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/control/deploy/nodes.engine.test.ts": "A node is removed or renamed while the others are not touched.",
   "test/control/deploy/nodes.ssh.test.ts":
     "On Proxmox a node is renamed or removed with its data copied, archived or deleted, while the others run.",
+  "test/control/deploy/roll-in-fleet.engine.test.ts":
+    "A rollout through the database that nodes share is fenced, drains, goes back, and is resumed by the image of its journal.",
   "test/control/deploy/roll.engine.test.ts":
     "`up --roll` changes one node after the other, and a node that fails gets back what it had.",
   "test/control/deploy/ssh/ssh.ssh.test.ts": "SSH refuses a wrong host key and gives up a host that is silent.",

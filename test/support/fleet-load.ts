@@ -21,7 +21,7 @@ export interface Load {
 /** Milliseconds between two messages of a sender, until one is given up, and between two looks at who serves. */
 const PAUSE_MS = 200;
 const GIVEN_UP_MS = 300_000;
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 /** `urls`: of each node by its name. Two senders a node, each with a session of its own. */
 export function startLoad(urls: Readonly<Record<string, string>>, token: string): Load {
@@ -60,7 +60,7 @@ export function startLoad(urls: Readonly<Record<string, string>>, token: string)
   let fewest = nodes.length;
   const downSince = new Map<string, number>();
   const longest: Record<string, number> = {};
-  async function look(): Promise<void> {
+  async function watch(): Promise<void> {
     while (!stopping.signal.aborted) {
       const ready = await Promise.all(nodes.map(({ baseUrl }) => serves(baseUrl)));
       const now = performance.now();
@@ -70,12 +70,12 @@ export function startLoad(urls: Readonly<Record<string, string>>, token: string)
         else downSince.set(name, downSince.get(name) ?? now);
         longest[name] = Math.max(longest[name] ?? 0, now - (downSince.get(name) ?? now));
       }
-      await sleep(LOOK_MS);
+      await sleep(POLL_MS);
     }
   }
 
   const work = [
-    look(),
+    watch(),
     ...nodes.flatMap(({ name }, index) => [sender(index, `${name} 1`), sender(index, `${name} 2`)]),
   ];
   return {

@@ -25,8 +25,8 @@ export interface NodeRunInTurn {
 }
 
 /** `to`: the image that it is to get; without `change` it can be looked at alone. Errors as NodeDriver says. */
-export function fleetNode(known: Former, to: ImageIdentity, name: string, change?: NodeRunInTurn): NodeDriver {
-  const { session, project: planned } = known;
+export function fleetNode(former: Former, to: ImageIdentity, name: string, change?: NodeRunInTurn): NodeDriver {
+  const { session, project: planned } = former;
   const { services } = session.run;
 
   /** With the image under the name by which a rollout knows it. */
@@ -42,14 +42,14 @@ export function fleetNode(known: Former, to: ImageIdentity, name: string, change
   }
 
   async function formerImage(): Promise<ImageIdentity | null> {
-    const had = (await formerProject(known, name))?.plan.nodes.find((one) => one.name === name)?.image;
-    return had ?? known.images[name] ?? null;
+    const had = (await formerProject(former, name))?.plan.nodes.find((one) => one.name === name)?.image;
+    return had ?? former.images[name] ?? null;
   }
 
   /** What the node had may be reached in another way than what it is to get. */
   async function projectFor(image: string | null): Promise<ReadProject> {
     if (image === imageName(to)) return planned;
-    return (await formerProject(known, name)) ?? planned;
+    return (await formerProject(former, name)) ?? planned;
   }
 
   async function call<T>(image: string | null, signal: AbortSignal, work: (client: Client) => Promise<T>): Promise<T> {
@@ -103,7 +103,7 @@ export function fleetNode(known: Former, to: ImageIdentity, name: string, change
     },
     async swap(image, token, signal) {
       const isNew = image === imageName(to);
-      const project = isNew ? planned : await formerProject(known, name);
+      const project = isNew ? planned : await formerProject(former, name);
       if (project === null || change === undefined)
         throw new InfraError("INFRA_FAILED", `Nothing is known of what ${name} had before.`);
       session.phase("stop", `Stopping ${name}`);
