@@ -1,9 +1,9 @@
 /** What other nodes cost: a task for an agent of another database beside one of the own, and a turn's first word beside that of its node. */
 
-import { createNodeRegistry } from "../runtime/app/mesh/registry.ts";
 import type { NodeEntry } from "../runtime/contracts/node-entry.ts";
 import { openPostgres } from "../runtime/plugins/memory/postgres/index.ts";
 import { quietLogger } from "../test/support/databases.ts";
+import { registryOf } from "../test/support/node-entries.ts";
 import { createDeployment, type NodeProcess, startNode } from "../test/support/node-process.ts";
 import { freePort } from "../test/support/ports.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
@@ -166,6 +166,6 @@ async function introduce(member: BenchMember, url: string): Promise<void> {
   const to = await openPostgres({ connectionString: url, pool: 1, logger: quietLogger });
   const { rows } = await from.query<{ entry: NodeEntry }>("select entry from nodes where id = $1", [member.id]);
   const [row] = rows;
-  if (row) await createNodeRegistry({ database: to, logger: quietLogger }).publish(() => row.entry);
+  if (row) await registryOf(to).publish(() => row.entry);
   await Promise.all([from.close(), to.close()]);
 }

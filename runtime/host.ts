@@ -10,7 +10,7 @@ import { createSecurityTrail } from "./app/security-trail.ts";
 import { hostableAgents } from "./app/turn/agents.ts";
 import { createPeerClients } from "./client/peer.ts";
 import { createPeerAgents } from "./client/peer-agents.ts";
-import type { LoadedConfig } from "./config/index.ts";
+import { isLoopback, type LoadedConfig } from "./config/index.ts";
 import type { Database } from "./contracts/database.ts";
 import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
@@ -20,17 +20,19 @@ import { composeBackups } from "./host/backups.ts";
 import { createChannels } from "./host/channels.ts";
 import { recordConfigurationChange } from "./host/configuration-change.ts";
 import { MIGRATIONS, openDatabase } from "./host/database.ts";
+import { createDiscovery } from "./host/discovery.ts";
 import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import { createLifecycle } from "./host/lifecycle.ts";
 import type { ServiceLog } from "./host/logger.ts";
 import { createMembership } from "./host/membership.ts";
 import { composeMemory } from "./host/memory.ts";
+import { createMeshCalls } from "./host/mesh-calls.ts";
 import { createMetrics, workIn } from "./host/metrics.ts";
 import { pricesOf } from "./host/providers.ts";
 import { createHttpService } from "./host/serve.ts";
 import { type Service, Services } from "./host/services.ts";
-import { advertisedUrl, channelRouting, turnLimits, workspaceSeed } from "./host/settings.ts";
+import { advertisedUrl, channelRouting, listenAddress, seedUrls, turnLimits, workspaceSeed } from "./host/settings.ts";
 import { composeTurns } from "./host/turns.ts";
 import { waitForDatabaseAndMigrate } from "./host/wait-for-database.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
@@ -166,17 +168,28 @@ async function compose(
     logger,
     onChange: () => membership.notify(),
   });
+  const peers = createPeerClients({ id: node.id, privateKey: identity.privateKey, clock, newId });
+  const reached = !isLoopback(listenAddress(loaded).host);
+  const port = () => (reached ? Number(new URL(http.url()).port) : null);
+  const discovery = config.mesh.enabled && config.mesh.mdns ? createDiscovery({ node, port, logger }) : null;
   const membership = createMembership({
     identity,
     database,
     migrations: MIGRATIONS,
     said: { release: version, address: advertisedUrl(loaded), agents: hostableAgents(agentParts.agents, node.name) },
     isDraining: () => lifecycle.draining,
-    file: paths.meshFile,
+    paths,
+    mesh: config.mesh.enabled
+      ? {
+          heartbeatMs: config.mesh.heartbeat,
+          seeds: seedUrls(loaded),
+          calls: createMeshCalls(peers),
+          foundAt: (id) => discovery?.foundAt(id) ?? null,
+        }
+      : null,
     clock,
     logger,
   });
-  const peers = createPeerClients({ id: identity.id, privateKey: identity.privateKey, clock, newId });
   // Nobody else can have an embedded store open.
   const place = database.backend === "embedded" ? "store" : home.place;
   const backups = composeBackups({
@@ -223,6 +236,7 @@ async function compose(
     drainDeadlineMs,
     isDraining: lifecycle.refusesMessages,
     peers: createPeerAgents(peers),
+    members: () => membership.registry.members(),
     onReturn: membership.onReturn,
     onEnded: (agent, turnState, durationS) => metrics.turnEnded(agent, turnState, durationS),
   });
@@ -234,7 +248,7 @@ async function compose(
     tasks: {
       "audit logs": () => rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger),
       attachments: (signal) => attachments.moveHomeFiles(signal),
-      nodes: () => membership.registry.prune(),
+      nodes: () => membership.prune(),
       ...memoryParts.tasks,
     },
   });
@@ -254,6 +268,7 @@ async function compose(
     registry: membership.registry,
     askPeer: async (entry, { timeoutMs, signal }) =>
       peers.to(entry).ping({ timeoutMs, ...(signal === undefined ? {} : { signal }) }),
+    mesh: membership.control,
     audit: auditFile.status,
     schemaVersion: () => schemaVersion,
     clock,
@@ -325,6 +340,7 @@ async function compose(
             lifecycle.notice,
             { name: "housekeeping", start: housekeeping.start, stop: housekeeping.stop },
             turnWork.services.placement,
+            ...(discovery ? [discovery.service] : []),
             membership.service,
             // It holds its lease under the identity that placement has made sure of.
             ...backups.services,

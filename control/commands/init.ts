@@ -8,6 +8,8 @@ import type { InitResult } from "../wizard/init.ts";
 import { renderInit } from "../wizard/render.ts";
 import { asksQuestions, runSetup } from "../wizard/run.ts";
 
+const MESH = "MESH";
+
 export default class Init extends BaseCommand<InitResult> {
   static override summary = "Set up a deployment";
 
@@ -23,6 +25,7 @@ export default class Init extends BaseCommand<InitResult> {
     "<%= config.bin %> init --yes --dir ./deployment --provider openai --model gpt-5.5",
     "<%= config.bin %> init --yes --target docker --docker-host ssh://cairn@server --node nova --node iris",
     "<%= config.bin %> init --answers answers.yaml --json",
+    "<%= config.bin %> init --yes --join nova.example.org --token-file join-token",
   ];
 
   static override flags = {
@@ -33,6 +36,29 @@ export default class Init extends BaseCommand<InitResult> {
       description: "Go on with the answers of an interrupted setup, or forget them",
     }),
     force: Flags.boolean({ description: "Write a new cairn.yaml even if there is one; a copy of it is kept" }),
+    join: Flags.string({
+      helpValue: "HOST",
+      helpGroup: MESH,
+      description: "Join the mesh of the node at this address",
+    }),
+    "token-file": Flags.string({
+      helpValue: "FILE",
+      dependsOn: ["join"],
+      helpGroup: MESH,
+      description: "With --join: the token, its first line; - is standard input (default: asked for on a terminal)",
+    }),
+    "join-as": Flags.string({
+      helpValue: "NAME",
+      dependsOn: ["join"],
+      helpGroup: MESH,
+      description: "With --join: name of this node in the mesh (default: the host's name)",
+    }),
+    advertise: Flags.string({
+      helpValue: "ADDRESS",
+      dependsOn: ["join"],
+      helpGroup: MESH,
+      description: "With --join: where other nodes reach this one; without it it calls, and is not called",
+    }),
     ...answerFlags(),
   };
 
@@ -41,7 +67,14 @@ export default class Init extends BaseCommand<InitResult> {
   protected async work({ signal }: Interruption): Promise<InitResult> {
     const { flags } = await this.parse(Init);
     this.#asks = asksQuestions(flags, this.terminal, this.jsonEnabled());
-    return runSetup({ purpose: "create", flags, terminal: this.terminal, json: this.jsonEnabled(), signal });
+    const { join, advertise, "token-file": file, "join-as": name } = flags;
+    const setup = () =>
+      runSetup({ purpose: "create", flags, terminal: this.terminal, json: this.jsonEnabled(), signal });
+    if (join === undefined) return setup();
+    const { setUpToJoin } = await import("../mesh/join-setup.ts");
+    const note = (text: string): Promise<void> => this.note(text);
+    const token = { file, terminal: this.terminal, signal, note };
+    return setUpToJoin({ host: join, name, advertise, flags, token, setup });
   }
 
   protected override async afterwards(result: InitResult, interruption: Interruption): Promise<void> {

@@ -95,6 +95,14 @@ function backupRows({ backup }: Health, mark: Mark): [string, string][] {
   return [["backup", state === "empty" ? "none: the memory is empty" : newest]];
 }
 
+/** Only in a mesh. An older node does not tell. */
+function meshRows({ mesh: { enabled, standing, members = 1, problem } }: Health, mark: Mark): [string, string][] {
+  if (!enabled || standing === undefined) return [];
+  if (problem != null) return [["mesh", mark.error(problem)]];
+  if (standing === "waiting") return [["mesh", mark.warn("waits to be countersigned by a node of its database")]];
+  return [["mesh", members <= 1 ? "no other member" : `member, with ${members - 1} other${members === 2 ? "" : "s"}`]];
+}
+
 /** Only where something is wrong: a log that is written needs no line. */
 function auditRows({ audit }: Health, mark: Mark): [string, string][] {
   if (!audit || (audit.failing === null && audit.lost === 0)) return [];
@@ -111,6 +119,7 @@ function healthRows(health: Health, mark: Mark): [string, string][] {
     ["up", duration(health.uptime_s * 1_000)],
     ["memory", `${backend}${reachable}, schema ${health.schema_version ?? "unknown"}`],
     ...backupRows(health, mark),
+    ...meshRows(health, mark),
     ...auditRows(health, mark),
     ...Object.entries(agents).map(
       ([name, { provider, model, active_turns, waiting = 0, queued }]): [string, string] => [

@@ -13,7 +13,7 @@ export async function requireOwnNode(deployment: Deployment, name: string): Prom
   const inspection = await inspectWithoutSecrets(deployment).catch(() => null);
   if (inspection?.loaded?.config.mesh.name === name) return;
   // What the node has written down of its fleet: it need not run.
-  const entries = (await readMeshFile(join(deployment.home, "mesh.json")).catch(() => null)) ?? [];
+  const { nodes: entries = [] } = (await readMeshFile(join(deployment.home, "mesh.json")).catch(() => null)) ?? {};
   const entry = entries.find((one) => one.name === name);
   if (entry === undefined) {
     throw new UsageError(

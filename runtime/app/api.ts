@@ -9,11 +9,15 @@ import type {
   InboundMessage,
 } from "../contracts/channel.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
+import type { Gossip, Revocation } from "../contracts/membership.ts";
 import type { Visibility } from "../contracts/memory.ts";
 import type { Member, NodeEntry } from "../contracts/node-entry.ts";
 import type { NumberedEvent, StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
 import type { Capture } from "./capture/capture.ts";
+import type { Joining } from "./mesh/joining.ts";
+import type { Leaving } from "./mesh/leaving.ts";
+import type { Standing } from "./mesh/mesh-view.ts";
 import type { Peers } from "./mesh/peers.ts";
 import type { Reachability } from "./mesh/reachability.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
@@ -134,7 +138,7 @@ export interface HealthReport {
   readonly channels: Readonly<Record<string, ChannelState & { readonly platform: string }>>;
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly object[];
-  readonly mesh: { readonly enabled: boolean };
+  readonly mesh: MeshReport;
   /** Null where the store does not answer. */
   readonly backup: BackupStatus | null;
   readonly audit: { readonly failing: string | null; readonly lost: number };
@@ -267,6 +271,25 @@ export interface Lifecycle {
   resume(): Promise<void>;
 }
 
+export interface MeshReport {
+  readonly enabled: boolean;
+  /** Null where the mesh is off. */
+  readonly standing: Standing | null;
+  /** This node among them. */
+  readonly members: number;
+  /** What an operator should know of it; null: nothing. */
+  readonly problem: string | null;
+}
+
+/** This node as a member of a mesh; see app/mesh. RUNTIME_CONFLICT where the mesh is off. */
+export interface MeshMembership extends Joining, Leaving {
+  report(): Promise<MeshReport>;
+  /** The answer to what another member tells. */
+  gossip(received: Gossip): Promise<Gossip>;
+  /** Null where this node knows of none. */
+  revocationOf(node: string): Promise<Revocation | null>;
+}
+
 /** Everything that the HTTP server needs of the application. */
 export interface Application {
   readonly version: string;
@@ -290,8 +313,9 @@ export interface Application {
   readonly queues: QueueAdmin;
   readonly usage: UsageLedger;
   readonly lifecycle: Lifecycle;
-  /** The nodes that share the store. */
+  /** The nodes that share the store, and the members of the mesh that have one of their own. */
   readonly members: () => Promise<readonly Member[]>;
   readonly rollouts: Rollouts;
   readonly reachability: Reachability;
+  readonly mesh: MeshMembership;
 }

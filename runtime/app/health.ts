@@ -4,7 +4,7 @@ import type { Channel, ChannelState } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
-import type { Backups, Health, HealthReport, HealthStatus } from "./api.ts";
+import type { Backups, Health, HealthReport, HealthStatus, MeshReport } from "./api.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import { readServerReport } from "./server-report.ts";
 import type { Agent } from "./turn/agents.ts";
@@ -22,7 +22,7 @@ export interface HealthDeps {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly channels: ReadonlyMap<string, Channel>;
-  readonly meshEnabled: boolean;
+  readonly mesh: () => Promise<MeshReport>;
   audit(): HealthReport["audit"];
   readonly clock: Clock;
   readonly startedAt: Date;
@@ -39,6 +39,8 @@ export type NodeState = "starting" | "running" | "draining" | "stopped";
 const PROVIDER_ANSWER_MS = 30_000;
 const PROVIDER_DEADLINE_MS = 2_000;
 const SERVER_DEADLINE_MS = 2_000;
+/** Where the store does not answer. */
+const NO_MESH: MeshReport = { enabled: false, standing: null, members: 0, problem: null };
 
 export function createHealth(deps: HealthDeps): Health {
   const { clock, database } = deps;
@@ -104,7 +106,7 @@ export function createHealth(deps: HealthDeps): Health {
 
   return {
     async report() {
-      const [memory, server, backup, available, agentStates, queues] = await Promise.all([
+      const [memory, server, backup, available, agentStates, queues, mesh] = await Promise.all([
         database.status(),
         withDeadline(readServerReport(database, clock), SERVER_DEADLINE_MS, null),
         withDeadline(
@@ -115,12 +117,17 @@ export function createHealth(deps: HealthDeps): Health {
         providers(),
         agents(),
         deps.jobs.states().catch(() => []),
+        withDeadline(
+          deps.mesh().catch(() => NO_MESH),
+          SERVER_DEADLINE_MS,
+          NO_MESH,
+        ),
       ]);
       const state = deps.state();
       const channelStates = channels();
       const connected = Object.values(channelStates).every((channel) => channel.state === "up");
       return {
-        status: statusOf(state, memory.reachable, available, connected),
+        status: statusOf(state, memory.reachable, available, connected && mesh.problem === null),
         version: deps.version,
         node: deps.node,
         uptime_s: Math.floor((clock.now().getTime() - deps.startedAt.getTime()) / 1000),
@@ -131,7 +138,7 @@ export function createHealth(deps: HealthDeps): Health {
         channels: channelStates,
         memory: { ...memory, ...(server === null ? {} : { server }), workers: deps.workers() },
         queues,
-        mesh: { enabled: deps.meshEnabled },
+        mesh,
         backup,
         audit: deps.audit(),
         schema_version: deps.schemaVersion(),

@@ -17,14 +17,18 @@ import {
 } from "./http.ts";
 import { jobCalls } from "./jobs.ts";
 import { postMcp } from "./mcp.ts";
+import { meshCalls } from "./mesh.ts";
 import { type ReadingCalls, readingCalls } from "./reading.ts";
 import { type RolloutCalls, rolloutCalls } from "./rollouts.ts";
 import type {
   BackfillResult,
   BackupList,
   CallOptions,
+  Departure,
   FollowOptions,
   Health,
+  JoinResult,
+  JoinTokenResult,
   MeshNode,
   MessageRequest,
   PeerPing,
@@ -84,7 +88,7 @@ export interface Client extends ReadingCalls, RolloutCalls {
   ready(options?: CallOptions): Promise<boolean>;
   /** Also the report of an unhealthy node. */
   health(options?: CallOptions): Promise<Health>;
-  /** The nodes that share the store, by name. */
+  /** The nodes that share the store and the members of the mesh, by name. */
   mesh(options?: CallOptions): Promise<readonly MeshNode[]>;
   /** Lets the node ask the others, or the one of this name or id, who they are. RUNTIME_NOT_FOUND. */
   pingPeers(options?: CallOptions & PingPeersOptions): Promise<readonly PeerPing[]>;
@@ -176,6 +180,14 @@ export interface Client extends ReadingCalls, RolloutCalls {
     readonly expires_at: string | null;
     readonly token: string;
   }>;
+  /** For one node, within an hour. */
+  createJoinToken(options?: CallOptions): Promise<JoinTokenResult>;
+  /** `url`: where the node that has made the token is reached from here, in place of what the token says. */
+  joinMesh(token: string, options?: CallOptions & { readonly url?: string | undefined }): Promise<JoinResult>;
+  /** RUNTIME_CONFLICT where no member can be told, unless it is forced. */
+  leaveMesh(options?: CallOptions & { readonly force?: boolean }): Promise<Departure>;
+  /** By id or name. */
+  revokeNode(node: string, options?: CallOptions): Promise<Departure>;
   /** By id or name. */
   revokeToken(idOrName: string, options?: CallOptions): Promise<{ readonly id: string; readonly name: string }>;
 }
@@ -195,6 +207,7 @@ export function createClientOn(connection: Connection): Client {
     ...agentCalls(connection),
     ...adminCalls(connection),
     ...jobCalls(connection),
+    ...meshCalls(connection),
     ...readingCalls(connection),
     ...rolloutCalls(connection),
     usage: (query, given) => call(connection, `/api/usage${queryOf({ ...query })}`, given),

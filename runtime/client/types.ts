@@ -77,7 +77,15 @@ export interface Health {
   >;
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly Readonly<Record<string, unknown>>[];
-  readonly mesh: { readonly enabled: boolean };
+  readonly mesh: {
+    readonly enabled: boolean;
+    /** Absent of an older node, as the rest; null where the mesh is off. */
+    readonly standing?: "alone" | "member" | "waiting" | "left" | "revoked" | null;
+    /** This node among them. */
+    readonly members?: number;
+    /** What an operator should know of it; null: nothing. */
+    readonly problem?: string | null;
+  };
   /** Null where the store does not answer; an older node does not report it. */
   readonly backup?: BackupStatus | null;
   /** Why lines of the audit log are being lost, null where none are, and how many since the start. An older node does not report it. */
@@ -146,6 +154,31 @@ export interface PeerPing {
 }
 
 /** A node of the fleet. */
+/** A token that lets one node join. */
+export interface JoinTokenResult {
+  /** Shown only once. */
+  readonly token: string;
+  /** Where it is good. */
+  readonly url: string;
+  /** ISO 8601. */
+  readonly expires_at: string;
+}
+
+export interface JoinResult {
+  readonly node_id: string;
+  /** Names of the other members. */
+  readonly members: readonly string[];
+}
+
+/** A node that is no member any more. */
+export interface Departure {
+  readonly id: string;
+  /** Null: the node that answered does not know it. */
+  readonly name: string | null;
+  /** Members that know of it by now; the others hear of it from them. */
+  readonly notified: number;
+}
+
 export interface MeshNode {
   readonly id: string;
   readonly name: string;
@@ -163,6 +196,8 @@ export interface MeshNode {
   /** When it is known to have lived last, ISO 8601; an older node does not report it. */
   readonly heard_at?: string | null;
   readonly status: MemberState;
+  /** Whether it works on the same database as the node that answered. */
+  readonly shares_database: boolean;
   /** Whether it is the node that answered. */
   readonly self: boolean;
 }

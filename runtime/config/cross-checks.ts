@@ -4,6 +4,7 @@ import { checkContainerAddresses } from "./checks/container-addresses.ts";
 import { checkDatabase } from "./checks/database.ts";
 import { checkDeployment } from "./checks/deployment.ts";
 import { checkListening } from "./checks/listening.ts";
+import { checkMesh } from "./checks/mesh.ts";
 import { checkAgents, checkChannels } from "./checks/names.ts";
 import { checkLimits, checkMemory, checkProviders, checkTools } from "./checks/settings.ts";
 
@@ -16,6 +17,7 @@ export function crossCheck(input: CheckInput): Findings {
     checkDatabase,
     checkLimits,
     checkListening,
+    checkMesh,
     checkTools,
     checkDeployment,
     checkContainerAddresses,

@@ -49,9 +49,6 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
   error("agents.*.budget", "this version keeps no budgets: nothing would stop the agent"),
   error("agents.*.schedules.*", "this version starts no turns by the clock"),
   error("runtime.auto_actions.*", "this version runs nothing after a tool has changed files"),
-  warning("mesh.enabled", "this version has no mesh: the node stays alone"),
-  { ...warning("mesh.seeds", "this version has no mesh: no other node is asked"), partOf: "enabled" },
-  { ...warning("mesh.mdns", "this version has no mesh: no other node is looked for"), partOf: "enabled" },
   {
     ...warning(
       "channels.*",

@@ -32,8 +32,11 @@ export interface NodeEntry {
   readonly signature: string;
 }
 
-export const MEMBER_STATES = ["online", "draining", "stopped", "offline"] as const;
-/** `offline`: it ended, or lost the database, without saying so. */
+export const MEMBER_STATES = ["online", "draining", "suspect", "stopped", "offline"] as const;
+/**
+ * `offline`: it ended, or lost the database, without saying so; one with a database of its own has not been heard for 90 s.
+ * `suspect`: that one has not been heard for 45 s. Work goes to neither.
+ */
 export type MemberState = (typeof MEMBER_STATES)[number];
 
 /** A node as the fleet sees it. */
@@ -42,6 +45,8 @@ export interface Member {
   readonly state: MemberState;
   /** When it is known to have lived last, ISO 8601: now for one that lives. Null where nothing is known. */
   readonly heard_at: string | null;
-  /** Agents whose turns it runs now. */
+  /** Agents whose turns it runs now; of a node with a database of its own, those that it is configured to host while it lives. */
   readonly hosts: readonly string[];
+  /** Whether it works on the same database as this node. */
+  readonly shares_database: boolean;
 }

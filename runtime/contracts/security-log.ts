@@ -22,6 +22,13 @@ export type SecurityEventName =
   | "node.drain"
   | "rollout.lease"
   | "node.resume"
+  | "mesh.token_created"
+  /** A node came with a token to join. */
+  | "mesh.joined"
+  /** This node was to join a mesh. */
+  | "mesh.join"
+  | "mesh.left"
+  | "mesh.revoked"
   | "configuration.changed";
 
 export interface SecurityEvent {

@@ -1,7 +1,7 @@
 /** The node's use cases, for routes and commands. */
 
 import { randomBytes } from "node:crypto";
-import type { Application } from "../app/api.ts";
+import type { Application, MeshMembership } from "../app/api.ts";
 import { createHealth } from "../app/health.ts";
 import { createLeaseTable } from "../app/leases.ts";
 import { createPeers } from "../app/mesh/peers.ts";
@@ -36,6 +36,7 @@ export interface ApplicationParts {
   readonly registry: Pick<NodeRegistry, "members" | "find">;
   /** Asks another node who it is. */
   readonly askPeer: ReachabilityDeps["ask"];
+  readonly mesh: MeshMembership;
   readonly audit: () => AuditStatus;
   /** Null until the schema is known. */
   readonly schemaVersion: () => number | null;
@@ -71,7 +72,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       agents,
       providers,
       channels: parts.channels,
-      meshEnabled: loaded.config.mesh.enabled,
+      mesh: parts.mesh.report,
       audit: parts.audit,
       clock,
       startedAt,
@@ -92,5 +93,6 @@ export function composeApplication(parts: ApplicationParts): Application {
     members: parts.registry.members,
     rollouts: createRollouts({ database, leases: createLeaseTable(database), newId }),
     reachability: createReachability({ id: node.id, members: parts.registry.members, ask: parts.askPeer, clock }),
+    mesh: parts.mesh,
   };
 }

@@ -11,6 +11,7 @@ import { tryLock } from "fs-native-extensions";
 import { claimHome, makeOwnHome, makePrivateDirectory, refuseDuringMove } from "../config/index.ts";
 import { RuntimeError } from "../contracts/errors.ts";
 import { writeDurably } from "../files/durable.ts";
+import { joinFilePath } from "../files/join-file.ts";
 
 const LOCK_TRIES = 3;
 const LOCK_PAUSE_MS = 20;
@@ -29,6 +30,8 @@ export interface HomePaths {
   readonly nodeKey: string;
   /** The nodes that it knows. */
   readonly meshFile: string;
+  /** A token that the next start joins a mesh with. */
+  readonly joinFile: string;
   /** Of `runtime.tls: auto`. */
   readonly certificateKeys: string;
   readonly certificates: string;
@@ -74,6 +77,7 @@ export function homePaths(home: string): HomePaths {
     workspacesOfOthers: join(home, "workspaces"),
     nodeKey: join(home, "node.key"),
     meshFile: join(home, "mesh.json"),
+    joinFile: joinFilePath(home),
     certificateKeys: join(home, "tls.key"),
     certificates: join(home, "tls.pem"),
     configuration: join(home, "run", "configuration.json"),

@@ -65,6 +65,11 @@ export function advertisedUrl({ config: { mesh, runtime } }: LoadedConfig): stri
   return `${runtime.tls === "off" ? "http" : "https"}://${host}${port}${path}`;
 }
 
+/** `mesh.seeds` as URLs: nodes of a mesh serve TLS. */
+export function seedUrls({ config: { mesh } }: LoadedConfig): readonly string[] {
+  return mesh.seeds.map((seed) => (/^https?:\/\//.test(seed) ? seed : `https://${seed}`));
+}
+
 /** The name in it; empty when none is configured. */
 export function advertisedHost(loaded: LoadedConfig): string {
   return URL.parse(advertisedUrl(loaded) ?? "")?.hostname ?? "";

@@ -28,6 +28,7 @@ import type { Channel } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
 import type { PeerAgents } from "../contracts/delegation.ts";
 import type { Memory } from "../contracts/memory.ts";
+import type { Member } from "../contracts/node-entry.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
@@ -69,6 +70,8 @@ export interface TurnParts {
   isDraining(): boolean;
   /** Agents of other nodes; null: they are not asked. */
   readonly peers: PeerAgents | null;
+  /** Of the registry of nodes. */
+  readonly members: () => Promise<readonly Member[]>;
   /** See PlacementDeps. */
   onReturn(): Promise<void>;
   /** For metrics. */
@@ -105,7 +108,7 @@ export function composeTurns(parts: TurnParts) {
     onReturn: parts.onReturn,
     announceRelease: () => notify("released"),
   });
-  const places = createAgentPlaces({ database, agents, node });
+  const places = createAgentPlaces({ database, members: parts.members, agents, node });
   const remoteTasks =
     parts.peers === null
       ? null

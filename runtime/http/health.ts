@@ -35,7 +35,15 @@ const reportSchema = z.object({
   ),
   memory: z.record(z.string(), z.unknown()),
   queues: z.array(z.record(z.string(), z.unknown())),
-  mesh: z.object({ enabled: z.boolean() }),
+  mesh: z.object({
+    enabled: z.boolean(),
+    standing: z
+      .enum(["alone", "member", "waiting", "left", "revoked"])
+      .nullable()
+      .describe("`waiting`: for the countersignature of a node that shares the database. Null where the mesh is off."),
+    members: z.number(),
+    problem: z.string().nullable().describe("What an operator should know of it; null: nothing."),
+  }),
   backup: z
     .object({
       state: z.enum(BACKUP_STATES).describe("`late`: the newest is older than two intervals."),

@@ -1,4 +1,4 @@
-/** The nodes of the fleet: those that share the store. */
+/** The nodes of the fleet: those that share the store, and the members of the mesh that have one of their own. */
 
 import { z } from "zod";
 import type { PeerPing } from "../app/api.ts";
@@ -25,7 +25,10 @@ const nodeSchema = z.object({
   agents: z.array(z.string()).describe("Those that it is configured to host."),
   hosts: z.array(z.string()).describe("Those whose turns it runs now."),
   heard_at: z.string().nullable().describe("When it is known to have lived last, ISO 8601."),
-  status: z.enum(MEMBER_STATES).describe("`offline`: it ended, or lost the database, without saying so."),
+  status: z
+    .enum(MEMBER_STATES)
+    .describe("`offline`: it ended, or lost the database, without saying so; `suspect`: it was not heard for a while."),
+  shares_database: z.boolean().describe("Whether it works on the same database as the node that answers."),
   self: z.boolean().describe("Whether it is the node that answers."),
 });
 
@@ -101,13 +104,13 @@ export function registerMesh(server: Server, { app, clock, closing }: RouteDeps)
       config: { access: "token" },
       schema: {
         tags: ["mesh"],
-        summary: "The nodes that share the store",
+        summary: "The nodes that share the store, and the members of the mesh",
         response: { 200: success(z.object({ nodes: z.array(nodeSchema) })) },
       },
     },
     async () => {
       const members = await app.members();
-      const nodes = members.map(({ entry, state, heard_at, hosts }) => ({
+      const nodes = members.map(({ entry, state, heard_at, hosts, shares_database }) => ({
         id: entry.id,
         name: entry.name,
         version: entry.release,
@@ -119,6 +122,7 @@ export function registerMesh(server: Server, { app, clock, closing }: RouteDeps)
         hosts: [...hosts],
         heard_at,
         status: state,
+        shares_database,
         self: entry.id === app.node.id,
       }));
       return ok({ nodes });

@@ -17,6 +17,7 @@ import { registerJobs } from "./jobs.ts";
 import { registerMcp } from "./mcp.ts";
 import { registerMemory } from "./memory.ts";
 import { registerMesh } from "./mesh.ts";
+import { registerMeshMembership } from "./mesh-membership.ts";
 import { installMethodCheck } from "./methods.ts";
 import { installRequestMetrics, registerMetrics } from "./metrics.ts";
 import { registerOpenAi } from "./openai.ts";
@@ -114,6 +115,7 @@ export function createServer(deps: ServerDeps): Server {
     registerReading(scope, shared);
     registerMesh(scope, shared);
     registerRollouts(scope, shared);
+    registerMeshMembership(scope, shared);
     registerOpenApi(scope);
   });
   server.register(async () => refuseOtherMethods());

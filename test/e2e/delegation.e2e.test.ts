@@ -7,13 +7,12 @@ import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { createNodeRegistry } from "../../runtime/app/mesh/registry.ts";
 import { createPeerClients } from "../../runtime/client/peer.ts";
 import { nodeIdOf } from "../../runtime/domain/mesh/node-entry.ts";
 import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
 import { quietLogger } from "../support/databases.ts";
 import { introduce, type MemberNode, memberNode } from "../support/members.ts";
-import { entryOf } from "../support/node-entries.ts";
+import { entryOf, registryOf } from "../support/node-entries.ts";
 import type { NodeProcess } from "../support/node-process.ts";
 import { databaseUrl, killed } from "../support/running-node.ts";
 
@@ -227,9 +226,7 @@ it("takes tasks from members alone, and shows them no turns but those of their t
 
   const database = await openPostgres({ connectionString: two.databaseUrl, pool: 1, logger: quietLogger });
   onTestFinished(() => database.close());
-  await createNodeRegistry({ database, logger: quietLogger }).publish((version) =>
-    entryOf(keys, { version, name: "guest" }),
-  );
+  await registryOf(database).publish((version) => entryOf(keys, { version, name: "guest" }));
   const guest = as(nodeIdOf(keys.publicKey)).to(address);
   await expect(
     guest.call("/api/agents/helper/messages", { method: "POST", json: { session: "s", text: "do" } }),
@@ -273,7 +270,7 @@ it("ends a task whose node answers with half a gigabyte, and goes on", async () 
   await expect.poll(() => server.listening).toBe(true);
   const database = await openPostgres({ connectionString: one.databaseUrl, pool: 1, logger: quietLogger });
   onTestFinished(() => database.close());
-  await createNodeRegistry({ database, logger: quietLogger }).publish((version) =>
+  await registryOf(database).publish((version) =>
     entryOf(keys, {
       version,
       name: "hog",

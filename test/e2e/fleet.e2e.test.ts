@@ -7,7 +7,6 @@ import { join } from "node:path";
 import pg from "pg";
 import { expect, it, onTestFinished } from "vitest";
 import { createLeaseTable } from "../../runtime/app/leases.ts";
-import { createNodeRegistry } from "../../runtime/app/mesh/registry.ts";
 import { latestMigration, migrate } from "../../runtime/app/migrate.ts";
 import type { MeshNode } from "../../runtime/client/index.ts";
 import { SUPPORTED_SKEW } from "../../runtime/contracts/version-skew.ts";
@@ -17,7 +16,7 @@ import { postgres } from "../../runtime/plugins/memory/postgres/manifest.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import { MIGRATIONS } from "../support/databases.ts";
 import { startDatabaseProxy } from "../support/faults/database-proxy.ts";
-import { entryOf } from "../support/node-entries.ts";
+import { entryOf, registryOf } from "../support/node-entries.ts";
 import type { NodeProcess, StartFailed } from "../support/node-process.ts";
 import { quietLogger } from "../support/quiet-logger.ts";
 import { databaseUrl, deploymentOf, killed, runningNode } from "../support/running-node.ts";
@@ -56,7 +55,7 @@ it("nodes that share a database see who runs, who is drained, who has stopped an
     ]);
   // The node that was there before has written it down as well, at its next look.
   const file = join(one.home, "mesh.json");
-  const written = async () => parseMeshFile(await readFile(file, "utf8")).map(({ name }) => name);
+  const written = async () => parseMeshFile(await readFile(file, "utf8")).nodes.map(({ name }) => name);
   await expect.poll(written, { ...EVENTUALLY, timeout: 60_000 }).toEqual(["one", "two"]);
 
   await first.call("/api/admin/drain", { wait: true });
@@ -126,9 +125,7 @@ it("a node serves beside no release too far from its own: it does not start, and
   await expect.poll(() => leases.held("node:"), EVENTUALLY).toEqual([]);
   const keys = generateKeyPairSync("ed25519");
   const schema = await latestMigration(MIGRATIONS);
-  await createNodeRegistry({ database, logger: quietLogger }).publish((version) =>
-    entryOf(keys, { name: "far", version, schema, release: "9.0.0" }),
-  );
+  await registryOf(database).publish((version) => entryOf(keys, { name: "far", version, schema, release: "9.0.0" }));
   await leases.acquire(`node:${nodeIdOf(keys.publicKey)}`, "boot", 600_000);
   proxy.back();
   expect(await node.exited).toBe(1);

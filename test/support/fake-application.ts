@@ -143,6 +143,9 @@ export function createFakeApplication(): FakeApplication {
     return result;
   }
 
+  const inNoMesh = async (): Promise<never> => {
+    throw new RuntimeError("RUNTIME_CONFLICT", "This node is in no mesh: mesh.enabled is off.");
+  };
   const app: FakeApplication = {
     version: "0.1.0",
     node: { id: "node-1", name: "first" },
@@ -162,6 +165,16 @@ export function createFakeApplication(): FakeApplication {
         if (nameOrId === undefined || nameOrId === "second") return [answered];
         throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no other node of this name.");
       },
+    },
+    mesh: {
+      report: async () => ({ enabled: false, standing: null, members: 0, problem: null }),
+      createToken: inNoMesh,
+      admit: inNoMesh,
+      join: inNoMesh,
+      leave: inNoMesh,
+      revoke: inNoMesh,
+      gossip: inNoMesh,
+      revocationOf: async () => null,
     },
     agents: () => [
       { name: "main", model: "offline" },
@@ -441,6 +454,7 @@ function member(): Member {
     state: "online",
     heard_at: "2026-01-01T00:00:00.000Z",
     hosts: ["main"],
+    shares_database: true,
   };
 }
 
@@ -457,7 +471,7 @@ export function healthy(): HealthReport {
     channels: { agent: { platform: "agent", state: "up", reason: null } },
     memory: { backend: "embedded", reachable: true },
     queues: [],
-    mesh: { enabled: false },
+    mesh: { enabled: false, standing: null, members: 0, problem: null },
     backup: NO_BACKUP,
     audit: { failing: null, lost: 0 },
     schema_version: 3,

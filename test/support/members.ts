@@ -1,11 +1,11 @@
 /** Nodes as processes that are members of one mesh: each with a model of its own, and a database that it shares or does not. */
 
 import { onTestFinished } from "vitest";
-import { createNodeRegistry } from "../../runtime/app/mesh/registry.ts";
 import type { NodeEntry } from "../../runtime/contracts/node-entry.ts";
 import { openPostgres } from "../../runtime/plugins/memory/postgres/index.ts";
 import { type FakeServer, startOpenAiFake } from "../fakes/openai/index.ts";
 import { quietLogger } from "./databases.ts";
+import { registryOf } from "./node-entries.ts";
 import type { Deployment, NodeProcess } from "./node-process.ts";
 import { freePort } from "./ports.ts";
 import { databaseUrl, deploymentOf, runningNode } from "./running-node.ts";
@@ -83,7 +83,7 @@ export async function memberNode(spec: MemberSpec): Promise<MemberNode> {
 export async function introduce(...members: readonly MemberNode[]): Promise<void> {
   for (const { databaseUrl: url, id } of members) {
     const database = await openPostgres({ connectionString: url, pool: 1, logger: quietLogger });
-    const registry = createNodeRegistry({ database, logger: quietLogger });
+    const registry = registryOf(database);
     for (const other of members) {
       if (other.id === id || other.databaseUrl === url) continue;
       const [row] = await other.rows<{ entry: NodeEntry }>(`select entry from nodes where id = '${other.id}'`);

@@ -1,14 +1,12 @@
 /** Nodes of a test that reach each other's agents without HTTP, in the order and with the failures that the test wants. */
 
 import { generateKeyPairSync } from "node:crypto";
-import { createNodeRegistry } from "../../runtime/app/mesh/registry.ts";
 import type { Database } from "../../runtime/contracts/database.ts";
 import type { PeerAgents } from "../../runtime/contracts/delegation.ts";
 import { ChannelError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { NodeEntry } from "../../runtime/contracts/node-entry.ts";
 import { nodeIdOf } from "../../runtime/domain/mesh/node-entry.ts";
-import { quietLogger } from "./databases.ts";
-import { entryOf } from "./node-entries.ts";
+import { entryOf, registryOf } from "./node-entries.ts";
 import type { Harness } from "./turn-harness.ts";
 
 /** What a request meets instead of, or after, its answer. */
@@ -97,7 +95,7 @@ export function newMember(name: string) {
     id: nodeIdOf(keys.publicKey),
     name,
     async announce(database: Database, said: Partial<NodeEntry>): Promise<void> {
-      await createNodeRegistry({ database, logger: quietLogger }).publish((version) =>
+      await registryOf(database).publish((version) =>
         entryOf(keys, { name, address: "http://127.0.0.1:1", ...said, version }),
       );
     },

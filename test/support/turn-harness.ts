@@ -46,6 +46,7 @@ import type { Prices } from "../../runtime/domain/usage.ts";
 import { followWith } from "../../runtime/host/channels.ts";
 import { quietLogger } from "./databases.ts";
 import { newMark } from "./memory.ts";
+import { registryOf } from "./node-entries.ts";
 
 /** What the model says to a request; the chunks before `end` are made of it. */
 export type Script = (
@@ -216,7 +217,7 @@ export async function startHarness(options: HarnessOptions) {
     announceRelease: () => notify("released"),
   });
   const tools = new ToolRegistry(options.tools);
-  const places = createAgentPlaces({ database, agents, node });
+  const places = createAgentPlaces({ database, members: registryOf(database).members, agents, node });
   const { peers } = options;
   const remoteTasks = peers
     ? new RemoteTasks({

@@ -42,7 +42,11 @@ const meshNode = z.looseObject({
   agents: z.array(z.string()).describe("Those that it is configured to host"),
   hosts: z.array(z.string()).describe("Those whose turns it runs now"),
   heard_at: z.string().nullable().optional().describe("When it is known to have lived last; absent of an older node"),
-  status: z.enum(["online", "draining", "stopped", "offline"]),
+  status: z.enum(["online", "draining", "suspect", "stopped", "offline"]),
+  shares_database: z
+    .boolean()
+    .optional()
+    .describe("It works on the same database as the node that answered; absent of an older node"),
   self: z.boolean().describe("It is the node that answered"),
 });
 
@@ -67,6 +71,12 @@ const fleet = z.strictObject({
       hint: z.string(),
     }),
   ),
+});
+
+const departure = z.strictObject({
+  id: z.string().nullable(),
+  name: z.string().nullable().describe("Null: the node that answered does not know it"),
+  notified: count.describe("Members that know of it by now; the others hear of it from them"),
 });
 
 const stopped = z.strictObject({
@@ -99,6 +109,20 @@ export const NODE_SCHEMAS = {
   "mesh-ping": z.strictObject({ pings: z.array(ping.extend({ id: z.string(), name: z.string() })) }),
   "mesh-status": fleet,
   "mesh-list": z.strictObject({ nodes: z.array(meshNode) }),
+  "mesh-token": z.strictObject({
+    token: z.string().describe("Shown only once"),
+    url: z.string().describe("Where it is good"),
+    expires_at: z.string(),
+  }),
+  "mesh-join": z.strictObject({
+    joined: z.boolean().describe("False: the node does so at its next start"),
+    node_id: z.string().nullable(),
+    members: z.array(z.string()).describe("Names of the other members"),
+    diff: z.string().describe("What changed in cairn.yaml; empty: nothing"),
+    next: z.string().nullable().describe("The command that comes next"),
+  }),
+  "mesh-leave": departure.extend({ outcome: z.enum(["left", "declined"]) }),
+  "mesh-revoke": departure.extend({ outcome: z.enum(["revoked", "declined"]) }),
   version: z.strictObject({
     name: z.string(),
     version: z.string(),

@@ -194,6 +194,11 @@ export const NOT_ARCHIVED: readonly string[] = [
   "nodes",
   "rollouts",
   "remote_tasks",
+  // Which nodes there are, and which mesh they are in: of the nodes, which have a copy in their homes.
+  "nodes",
+  "mesh",
+  "revocations",
+  "join_tokens",
 ];
 
 /** The sections of a store whose embedding models have the given ids. */

@@ -1,7 +1,7 @@
 /** Where turns of agents run: on nodes of this database, whose inbox is this one's, or on members that have another one. */
 
 import type { Database } from "../../contracts/database.ts";
-import type { NodeEntry } from "../../contracts/node-entry.ts";
+import type { Member, NodeEntry } from "../../contracts/node-entry.ts";
 import type { AgentPlace } from "../../domain/delegation.ts";
 import { isGenuine } from "../../domain/mesh/node-entry.ts";
 import type { Agent } from "../turn/agents.ts";
@@ -26,6 +26,8 @@ export interface AgentPlaces {
 
 export interface AgentPlacesDeps {
   readonly database: Database;
+  /** Of the registry: a node that was revoked is none of them. */
+  readonly members: () => Promise<readonly Member[]>;
   readonly agents: ReadonlyMap<string, Pick<Agent, "node">>;
   readonly node: { readonly id: string; readonly name: string };
 }
@@ -36,7 +38,7 @@ interface Row {
   readonly ours: boolean;
 }
 
-export function createAgentPlaces({ database, agents, node }: AgentPlacesDeps): AgentPlaces {
+export function createAgentPlaces({ database, members, agents, node }: AgentPlacesDeps): AgentPlaces {
   /** By the configuration alone: this node may run it, or any node of this database. */
   function isOwn(agent: string): boolean {
     const configured = agents.get(agent);
@@ -52,6 +54,18 @@ export function createAgentPlaces({ database, agents, node }: AgentPlacesDeps): 
     return rows.filter(({ entry }) => isGenuine(entry));
   }
 
+  /** Members with databases of their own that were heard of late, and have not been revoked. */
+  async function callable(rows: readonly Row[]): Promise<readonly NodeEntry[]> {
+    const silent = ({ state, shares_database }: Member) =>
+      !shares_database && (state === "suspect" || state === "offline");
+    const ids = new Set((await members()).filter((member) => !silent(member)).map(({ entry }) => entry.id));
+    return rows
+      .map(({ entry }) => entry)
+      .filter(({ id, status, address }) => {
+        return ids.has(id) && status !== "stopped" && address !== null;
+      });
+  }
+
   return {
     async find(agent) {
       if (isOwn(agent)) return { place: "here", elsewhere: [] };
@@ -62,10 +76,9 @@ export function createAgentPlaces({ database, agents, node }: AgentPlacesDeps): 
         ]),
       ]);
       if (held.count > 0 || rows.some(({ ours }) => ours)) return { place: "here", elsewhere: [] };
-      const elsewhere = rows
-        .map(({ entry }) => entry)
-        .filter(({ status, address }) => status !== "stopped" && address !== null)
-        .sort((a, b) => Number(a.status === "draining") - Number(b.status === "draining"));
+      const elsewhere = (await callable(rows)).toSorted(
+        (a, b) => Number(a.status === "draining") - Number(b.status === "draining"),
+      );
       if (elsewhere.length > 0) return { place: "elsewhere", elsewhere };
       // Of another node of this configuration, of which nothing is known yet: it may come.
       return { place: agents.has(agent) ? "here" : "nowhere", elsewhere: [] };

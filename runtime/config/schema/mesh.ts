@@ -1,5 +1,5 @@
 /** `mesh` and `telemetry`. */
-import { dnsLabel, flag, list, section, text } from "./scalars.ts";
+import { dnsLabel, duration, flag, list, section, text } from "./scalars.ts";
 
 const ADDRESS = "an address such as node-2.example.org:7433 or https://node-2.example.org:7433";
 /** Of a node, as other nodes reach it. */
@@ -9,8 +9,19 @@ export const meshSection = section({
   enabled: flag().prefault(false).describe("Be part of a fleet that delegates tasks."),
   name: dnsLabel("a node's name").describe("This node's name; the host's name when absent.").meta({ derived: true }),
   advertise: address().optional().describe("Address under which other nodes reach this one."),
-  seeds: list(address()).default([]).describe("Nodes to ask for the others."),
-  mdns: flag().prefault(false).describe("Find nodes on the local network."),
+  seeds: list(address())
+    .default([])
+    .describe(
+      "Addresses of members that are asked in every round, also when none is known to live. They let nobody in.",
+    ),
+  mdns: flag()
+    .prefault(false)
+    .describe("Say on the local network where this node is, and find the addresses of members there."),
+  heartbeat: duration({ min: 1_000, max: 3_600_000 })
+    .prefault("15s")
+    .describe(
+      "How often members exchange. One that is not heard three times is suspect, six times offline; the same everywhere.",
+    ),
 });
 
 export const telemetrySection = section({

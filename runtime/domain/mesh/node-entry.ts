@@ -44,12 +44,33 @@ function signedBytes(entry: Omit<NodeEntry, "signature">): Buffer {
 
 /** `alive`: its lease has not run out. */
 export function memberState(entry: Pick<NodeEntry, "status">, alive: boolean): MemberState {
-  if (alive) return entry.status === "stopped" ? "online" : entry.status;
-  return entry.status === "stopped" ? "stopped" : "offline";
+  const { status } = entry;
+  if (alive) return status === "draining" ? "draining" : "online";
+  return status === "stopped" ? "stopped" : "offline";
+}
+
+/** Of a node with a database of its own, which is known by its heartbeats alone. What it said last counts until it is silent. */
+export function remoteState(
+  { status }: Pick<NodeEntry, "status">,
+  liveness: "alive" | "suspect" | "offline",
+): MemberState {
+  if (status === "stopped") return "stopped";
+  return liveness === "alive" ? status : liveness;
+}
+
+/** Milliseconds without a new entry after which a node is forgotten. */
+export const FORGET_MS = 30 * 24 * 3_600_000;
+/** A node that lives signs its entry again after so long, so that an entry's age says whether it is still there. */
+export const RESIGN_MS = 7 * 24 * 3_600_000;
+
+/** Whether the node has not said anything for a month: by its own clock, which may be days off without harm. */
+export function isForgotten({ made_at: madeAt }: Pick<NodeEntry, "made_at">, now: Date): boolean {
+  // A time that is none is one of long ago.
+  return !(Date.parse(madeAt) > now.getTime() - FORGET_MS);
 }
 
 /** By name, then id: the same order everywhere. */
-export function byName(a: Member, b: Member): number {
-  const key = ({ entry }: Member): string => `${entry.name} ${entry.id}`;
+export function byName(a: Pick<Member, "entry">, b: Pick<Member, "entry">): number {
+  const key = ({ entry }: Pick<Member, "entry">): string => `${entry.name} ${entry.id}`;
   return key(a) < key(b) ? -1 : 1;
 }

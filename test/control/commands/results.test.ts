@@ -1,6 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { writeJoinToken } from "../../../runtime/contracts/join-token.ts";
 import { type Cli, createCli } from "../../support/cli.ts";
 import { MESSAGE_ID, SUMMARY_ID } from "../../support/fake-reading.ts";
 import { wrongWith } from "../../support/result-schema.ts";
@@ -42,6 +43,7 @@ const withoutNode: readonly Case[] = [
   { argv: ["login", "--status"], schema: "login", code: 1, prepare: aSubscription },
   { argv: ["login", "--logout"], schema: "login", prepare: aSubscription },
   { argv: ["init", "--yes"], schema: "init", prepare: (cli) => rm(join(cli.home, "cairn.yaml")) },
+  { argv: ["mesh", "join", "nova", "--token-file", "token"], schema: "mesh-join", prepare: aJoinToken },
   { argv: ["start", "--detach"], schema: "start" },
   { argv: ["restart"], schema: "restart", prepare: node },
   { argv: ["token", "rotate"], schema: "token-rotate", env: () => ({ SERVICE_API_TOKEN: "" }) },
@@ -50,6 +52,17 @@ const withoutNode: readonly Case[] = [
   { argv: ["service", "uninstall", "--user"], schema: "service-uninstall", prepare: aManager, env: managed },
   { argv: ["infra", "render"], schema: "infra-render", prepare: aTarget },
 ];
+
+async function aJoinToken(cli: Cli): Promise<void> {
+  const token = {
+    url: "https://nova.example.org:7500",
+    node: "0123456789abcdef0123456789abcdef",
+    pins: [Array.from({ length: 32 }, () => "AB").join(":")],
+    expires_at: "2100-01-01T00:00:00.000Z",
+    secret: "s".repeat(43),
+  };
+  await writeFile(join(cli.home, "token"), writeJoinToken(token), { mode: 0o600 });
+}
 
 /** A service manager that does whatever it is told. */
 async function aManager(cli: Cli): Promise<void> {
@@ -101,6 +114,9 @@ const withNode: readonly Case[] = [
   { argv: ["mesh", "list"], schema: "mesh-list" },
   { argv: ["mesh", "ping"], schema: "mesh-ping", code: 1 },
   { argv: ["mesh", "status"], schema: "mesh-status", code: 1 },
+  { argv: ["mesh", "token"], schema: "mesh-token" },
+  { argv: ["mesh", "leave", "--confirm", "box\u001b[31m"], schema: "mesh-leave" },
+  { argv: ["mesh", "revoke", "attic", "--confirm", "attic"], schema: "mesh-revoke" },
   { argv: ["usage", "--by", "model"], schema: "usage" },
   { argv: ["memory", "backfill-tool-synth", "--dry-run"], schema: "memory-backfill-tool-synth" },
   { argv: ["memory", "retry-failed", ...TASK], schema: "memory-retry-failed" },

@@ -1066,7 +1066,39 @@ export const WRONGS: readonly Wrong[] = [
     yaml: MESH,
     files: { "home/mesh.json": "{" },
   },
-  { id: "mesh.registry", when: "nobody can be found", status: "warn", says: /no way to find/, yaml: MESH },
+  { id: "mesh.registry", when: "it is not there", status: "warn", says: /There is no .*mesh\.json yet/, yaml: MESH },
+  {
+    id: "mesh.registry",
+    when: "it could not be read at a start",
+    status: "warn",
+    says: /set aside as .*mesh\.json\.unreadable-20260101T000000Z/,
+    yaml: MESH,
+    files: { "home/mesh.json": meshFileOf({}), "home/mesh.json.unreadable-20260101T000000Z": "{" },
+  },
+  ...(["revoked", "left"] as const).map(
+    (standing): Wrong => ({
+      id: "mesh.registry",
+      when: `this node is ${standing}`,
+      status: "fail",
+      says: standing === "left" ? /This node has left its mesh/ : /This node was revoked/,
+      fix: /cairn mesh leave/,
+      yaml: MESH,
+      files: { "home/mesh.json": meshFileOf({}) },
+      seen: { health: async () => healthWith({ mesh: { enabled: true, standing, members: 0, problem: "it is" } }) },
+    }),
+  ),
+  {
+    id: "mesh.registry",
+    when: "the node could not join",
+    status: "fail",
+    says: /this node could not join/,
+    yaml: MESH,
+    files: { "home/mesh.json": meshFileOf({}) },
+    seen: {
+      health: async () =>
+        healthWith({ mesh: { enabled: true, standing: "alone", members: 1, problem: "this node could not join" } }),
+    },
+  },
   {
     id: "mesh.peers",
     when: "one is unavailable",

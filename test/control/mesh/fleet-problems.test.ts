@@ -12,6 +12,7 @@ const node = (name: string, said: Partial<FleetMember> = {}): FleetMember => ({
   next_certificate_sha256: null,
   agents: [],
   hosts: [],
+  shares_database: true,
   heard_at: "2026-01-01T00:00:00.000Z",
   status: "online",
   self: false,

@@ -13,7 +13,7 @@ function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
     agents: new Map(),
     providers: new Map(),
     channels: new Map(Object.entries(channels).map(([id, state]) => [id, { id, platform: "test", state }])),
-    meshEnabled: false,
+    mesh: async () => ({ enabled: false, standing: null, members: 0, problem: null }),
     audit: () => ({ failing: null, lost: 0 }),
     clock: { now: () => new Date(0), monotonic: () => 0 },
     startedAt: new Date(0),

@@ -4,13 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLeaseTable } from "../../../runtime/app/leases.ts";
-import { createNodeRegistry } from "../../../runtime/app/mesh/registry.ts";
 import { checkSchema, latestMigration, migrate, schemaVersion, withSchemaHeld } from "../../../runtime/app/migrate.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { nodeIdOf } from "../../../runtime/domain/mesh/node-entry.ts";
 import { describeEachDatabase, MIGRATIONS } from "../../support/databases.ts";
-import { entryOf } from "../../support/node-entries.ts";
-import { quietLogger } from "../../support/quiet-logger.ts";
+import { entryOf, registryOf } from "../../support/node-entries.ts";
 
 describeEachDatabase("migrations", (open) => {
   let database: Database;
@@ -163,7 +161,7 @@ describeEachDatabase("migrations", (open) => {
       await empty();
       const { version } = await migrate(database, { directory: MIGRATIONS });
       await leases().acquire(`node:${id}`, "boot", 60_000);
-      const registry = createNodeRegistry({ database, logger: quietLogger });
+      const registry = registryOf(database);
       if (schema !== null) await registry.publish((n) => entryOf(keys, { version: n, schema }));
       return version;
     }
@@ -176,7 +174,7 @@ describeEachDatabase("migrations", (open) => {
 
     it("makes nothing that one of them could not work with, and names it", async () => {
       const version = await running();
-      const registry = createNodeRegistry({ database, logger: quietLogger });
+      const registry = registryOf(database);
       await registry.publish((n) => entryOf(keys, { version: n, schema: version }));
       const directory = await breaking(version);
       await expect(migrate(database, { directory, node: "another" })).rejects.toMatchObject({
@@ -222,7 +220,7 @@ describeEachDatabase("migrations", (open) => {
 
     it("lets no release start beside a node of one too far away, before it has changed anything", async () => {
       const version = await running(await latestMigration(MIGRATIONS));
-      const registry = createNodeRegistry({ database, logger: quietLogger });
+      const registry = registryOf(database);
       await registry.publish((n) => entryOf(keys, { version: n, schema: version, release: "0.2.1" }));
       const directory = await files({
         [`${number(version + 1)}_a.sql`]: `-- compatible-from: ${version}\ncreate table a ();`,

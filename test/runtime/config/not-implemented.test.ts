@@ -20,7 +20,7 @@ test.each<[string, string[]]>([
   ["runtime: { auto_actions: { format: npm run format } }", ["runtime.auto_actions.format error"]],
   ["runtime: { auto_actions: { git_check: yes } }", ["runtime.auto_actions.git_check error"]],
   ["mesh: { name: box, advertise: 'h:1', mdns: off, seeds: [] }", []],
-  ["mesh: { mdns: on, seeds: ['h:1'] }", ["mesh.mdns warning", "mesh.seeds warning"]],
+  ["mesh: { enabled: true, advertise: 'h:1', mdns: on, seeds: ['h:1'] }", []],
   ["channels: { agent: {} }", []],
   ["channels: { agent: { owner_id: ada, channel_bindings: {} } }", []],
   ["channels: { agent: { channel_bindings: { room: main } } }", ["channels.agent.channel_bindings warning"]],

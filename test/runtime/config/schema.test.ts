@@ -150,7 +150,7 @@ describe("the schema of cairn.yaml", () => {
         embedding: { provider: "off", batch: 32, interval: 10_000 },
         summarizer: { interval: 300_000, context_window: 128_000 },
       },
-      mesh: { enabled: false, name: "box", seeds: [], mdns: false },
+      mesh: { enabled: false, name: "box", seeds: [], mdns: false, heartbeat: 15_000 },
       plugin_dirs: [],
       skill_dirs: [],
       deployment: {

@@ -40,12 +40,9 @@ it("a node reads no setting that the table names, and has the one channel that i
   expect([...read]).toEqual(
     expect.arrayContaining(["agents.main.provider", "providers.offline.kind", "runtime.lease"]),
   );
-  const patterns = NOT_IMPLEMENTED.filter(({ path, asks }) => asks === undefined && !SHOWN.has(path.join("."))).map(
+  const patterns = NOT_IMPLEMENTED.filter(({ asks }) => asks === undefined).map(
     ({ path }) => new RegExp(`^${path.map((part) => (part === "*" ? "[^.]+" : part)).join("\\.")}(?:\\.|$)`),
   );
   expect(patterns.length).toBeGreaterThan(20);
   expect([...read].filter((path) => patterns.some((pattern) => pattern.test(path)))).toEqual([]);
 });
-
-/** Read only to be shown by /health. */
-const SHOWN = new Set(["mesh.enabled"]);

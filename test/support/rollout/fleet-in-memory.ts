@@ -80,6 +80,7 @@ function memberOf(name: string): Awaited<ReturnType<Client["mesh"]>>[number] {
     next_certificate_sha256: null,
     agents: [],
     hosts: [],
+    shares_database: true,
     status: "online",
     self: false,
   };

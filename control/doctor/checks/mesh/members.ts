@@ -27,5 +27,5 @@ export async function requireMesh(context: ProbeContext): Promise<void> {
 /** Null when there is no registry yet. Rejects for one that cannot be read, or is none. */
 export async function readMembers(context: ProbeContext): Promise<readonly Member[] | null> {
   const text = await readRegularFile(registryPath(context));
-  return text === null ? null : parseMeshFile(text);
+  return text === null ? null : parseMeshFile(text).nodes;
 }

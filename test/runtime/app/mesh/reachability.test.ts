@@ -10,6 +10,7 @@ const member = (name: string): Member => ({
   state: "online",
   heard_at: "2026-01-01T00:00:00.000Z",
   hosts: [],
+  shares_database: true,
 });
 const [own, attic, cellar] = [member("own"), member("attic"), member("cellar")];
 const START = Date.parse("2026-11-26T12:00:00Z");

@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from "node:crypto";
 import { beforeEach, expect, it } from "vitest";
 import { createLeaseTable } from "../../../../runtime/app/leases.ts";
-import { createNodeRegistry, type NodeRegistry } from "../../../../runtime/app/mesh/registry.ts";
+import type { NodeRegistry } from "../../../../runtime/app/mesh/registry.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { nodeIdOf } from "../../../../runtime/domain/mesh/node-entry.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
-import { entryOf } from "../../../support/node-entries.ts";
+import { entryOf, registryOf } from "../../../support/node-entries.ts";
 import { quietLogger } from "../../../support/quiet-logger.ts";
 
 describeEachDatabase("the registry of nodes", (open) => {
@@ -20,8 +20,9 @@ describeEachDatabase("the registry of nodes", (open) => {
     database = await open();
     await database.query("delete from nodes");
     await database.query("delete from leases");
+    await database.query("delete from mesh");
     warned.length = 0;
-    registry = createNodeRegistry({ database, logger: { ...quietLogger, warn: (fields) => void warned.push(fields) } });
+    registry = registryOf(database, { ...quietLogger, warn: (fields) => void warned.push(fields) });
   });
 
   const states = async () =>

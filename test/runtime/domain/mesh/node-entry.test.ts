@@ -2,7 +2,13 @@ import { generateKeyPairSync } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { NodeEntry } from "../../../../runtime/contracts/node-entry.ts";
-import { isGenuine, memberState } from "../../../../runtime/domain/mesh/node-entry.ts";
+import {
+  FORGET_MS,
+  isForgotten,
+  isGenuine,
+  memberState,
+  remoteState,
+} from "../../../../runtime/domain/mesh/node-entry.ts";
 import { entryOf } from "../../../support/node-entries.ts";
 
 const keys = generateKeyPairSync("ed25519");
@@ -48,4 +54,24 @@ it.each([
   ["stopped", true, "online"],
 ] as const)("a node that said %s and lives: %s, is %s", (status, alive, state) => {
   expect(memberState({ status }, alive)).toBe(state);
+});
+
+it.each([
+  ["online", "alive", "online"],
+  ["draining", "alive", "draining"],
+  ["online", "suspect", "suspect"],
+  ["draining", "offline", "offline"],
+  ["stopped", "alive", "stopped"],
+  ["stopped", "offline", "stopped"],
+] as const)("a node of another database that said %s and is %s by its heartbeat, is %s", (status, liveness, state) => {
+  expect(remoteState({ status }, liveness)).toBe(state);
+});
+
+it("a node is forgotten when its entry is a month old, and when it says no time", () => {
+  const now = new Date("2026-06-01T00:00:00Z");
+  const madeAgo = (ms: number) => ({ made_at: new Date(now.getTime() - ms).toISOString() });
+  expect(isForgotten(madeAgo(FORGET_MS - 1), now)).toBe(false);
+  expect(isForgotten(madeAgo(FORGET_MS), now)).toBe(true);
+  expect(isForgotten(madeAgo(-600_000), now)).toBe(false);
+  expect(isForgotten({ made_at: "some day" }, now)).toBe(true);
 });

@@ -1,0 +1,55 @@
+/** Requests of this node to others about the mesh itself: with the token of a peer, or before there is one. */
+
+import { connect } from "node:tls";
+import type { MeshCalls } from "../app/mesh/gossip.ts";
+import { call, connectionTo } from "../client/http.ts";
+import type { PeerClients } from "../client/peer.ts";
+import { RuntimeError } from "../contracts/errors.ts";
+
+const JOIN_MS = 30_000;
+
+export function createMeshCalls(peers: PeerClients): MeshCalls {
+  return {
+    gossip: (to, url, body, signal) =>
+      peers.to({ ...to, address: url }).call("/api/mesh/gossip", { method: "POST", json: body, signal }),
+    revocation: async (to, url, node, signal) => {
+      const { revocation } = await peers
+        .to({ ...to, address: url })
+        .call<{ revocation: unknown }>(`/api/mesh/revocations/${node}`, { signal });
+      return revocation;
+    },
+    join: (url, pins, body, signal) =>
+      call(connectionTo({ baseUrl: url, certificate: pins, timeoutMs: JOIN_MS }), "/api/mesh/join", {
+        method: "POST",
+        json: body,
+        signal,
+      }),
+    certificateAt,
+  };
+}
+
+/** The caller compares it with those of members before anything is sent. */
+function certificateAt(url: string, signal: AbortSignal): Promise<string> {
+  const { hostname, port, protocol } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  return new Promise((resolve, reject) => {
+    if (protocol !== "https:") {
+      reject(new RuntimeError("RUNTIME_CERTIFICATE_REFUSED", `${url} is an address without TLS.`));
+      return;
+    }
+    signal.throwIfAborted();
+    const socket = connect({ host, port: port === "" ? 443 : Number(port), rejectUnauthorized: false });
+    const end = (finish: () => void): void => {
+      signal.removeEventListener("abort", onAbort);
+      socket.destroy();
+      finish();
+    };
+    const onAbort = (): void => end(() => reject(signal.reason));
+    signal.addEventListener("abort", onAbort, { once: true });
+    socket.once("secureConnect", () => {
+      const shown = socket.getPeerX509Certificate();
+      end(() => (shown === undefined ? reject(new Error("no certificate is shown")) : resolve(shown.fingerprint256)));
+    });
+    socket.once("error", (error) => end(() => reject(error)));
+  });
+}
