@@ -56,9 +56,9 @@ export function createAgentPlaces({ database, members, agents, node }: AgentPlac
 
   /** Members with databases of their own that were heard of late, and have not been revoked. */
   async function callable(rows: readonly Row[]): Promise<readonly NodeEntry[]> {
-    const silent = ({ state, shares_database }: Member) =>
+    const stalled = ({ state, shares_database }: Member) =>
       !shares_database && (state === "suspect" || state === "offline");
-    const ids = new Set((await members()).filter((member) => !silent(member)).map(({ entry }) => entry.id));
+    const ids = new Set((await members()).filter((member) => !stalled(member)).map(({ entry }) => entry.id));
     return rows
       .map(({ entry }) => entry)
       .filter(({ id, status, address }) => {
