@@ -3,11 +3,12 @@
 import type { ImageIdentity } from "../../infra/plan/types.ts";
 import { CairnError } from "../../runtime/contracts/errors.ts";
 import { fleetNode } from "../deploy/operations/roll/fleet-node.ts";
-import { type FleetOptions, fleetDatabase, fleetOrder, openFleet } from "../deploy/operations/roll/in-fleet.ts";
+import { fleetDatabase, fleetOrder, openFleet } from "../deploy/operations/roll/in-fleet.ts";
 import { imageName } from "../deploy/operations/roll/node-change.ts";
 import type { OperationInput } from "../deploy/operations/services.ts";
 import { openSession, type Session } from "../deploy/operations/session.ts";
 import type { NodeObservation } from "../rollout/contracts.ts";
+import type { FleetOptions } from "../rollout/open-fleet.ts";
 import type { UpdateHistory, UpdatePlan } from "./result.ts";
 
 /** The last hundred are kept. */

@@ -7,13 +7,14 @@ import { existsSync } from "node:fs";
 import { execa } from "execa";
 import type { ImageIdentity } from "../../infra/plan/types.ts";
 import { InfraError } from "../../runtime/contracts/errors.ts";
-import { type FleetOptions, openFleet } from "../deploy/operations/roll/in-fleet.ts";
+import { openFleet } from "../deploy/operations/roll/in-fleet.ts";
 import { roll } from "../deploy/operations/roll/roll.ts";
 import type { OperationInput, ReadProject } from "../deploy/operations/services.ts";
 import { openSession } from "../deploy/operations/session.ts";
 import type { UpResult } from "../deploy/schemas.ts";
 import { UsageError } from "../output/failure.ts";
 import type { OnFailure } from "../rollout/fleet-steps.ts";
+import type { FleetOptions } from "../rollout/open-fleet.ts";
 import type { UpdateResult } from "./result.ts";
 
 export interface MeshOptions extends FleetOptions {

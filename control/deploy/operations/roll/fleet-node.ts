@@ -1,20 +1,14 @@
 /** A node of a stack as a rollout drives it: through its HTTP interface, the target's driver and the engine. */
 
 import type { ImageIdentity } from "../../../../infra/plan/types.ts";
-import type { Client, Health } from "../../../../runtime/client/index.ts";
+import type { Client } from "../../../../runtime/client/index.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
-import type { FencingToken, NodeDriver, NodeObservation } from "../../../rollout/contracts.ts";
+import type { NodeDriver, NodeObservation } from "../../../rollout/contracts.ts";
+import type { FleetDoor } from "../../../rollout/fleet-database.ts";
+import { type Call, drainNode, healthOf } from "../../../rollout/node-calls.ts";
 import type { ObservedNode } from "../../inspection.ts";
 import type { ReadProject } from "../services.ts";
 import { applyTo, type Former, formerProject, imageName, type NodeRun, pass } from "./node-change.ts";
-
-/** Milliseconds that a node gets to say how it is, and how often it is asked: one that is busy may be slow. */
-const ANSWER_MS = 5_000;
-const TRIES = 3;
-const PAUSE_MS = 1_000;
-/** Milliseconds beyond the time that a node gives its turns. */
-const MARGIN_MS = 60_000;
 
 /** Runs what nodes may not do side by side. */
 export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
@@ -58,25 +52,11 @@ export function fleetNode(former: Former, to: ImageIdentity, name: string, chang
     return services.nodes.call({ project, driver, node: name }, signal, work);
   }
 
-  async function health(image: string | null, signal: AbortSignal): Promise<Health & { readonly ready: boolean }> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await call(image, signal, async (client) => {
-          const options = { signal, timeoutMs: ANSWER_MS };
-          return { ...(await client.health(options)), ready: await client.ready(options) };
-        });
-      } catch (error) {
-        signal.throwIfAborted();
-        if (attempt === TRIES) throw error;
-        await services.sleep(PAUSE_MS, signal);
-      }
-    }
-  }
-
   async function observe(signal: AbortSignal): Promise<NodeObservation> {
     const { state, image, version, since } = await seen(signal);
     if (state === "missing") return { image: null, version: null, ready: false, instance: "" };
-    const said = state === "running" ? await health(image, signal).catch(() => null) : null;
+    const ask: Call = (until, work) => call(image, until, work);
+    const said = state === "running" ? await healthOf(ask, services.sleep, signal).catch(() => null) : null;
     signal.throwIfAborted();
     return {
       image,
@@ -94,12 +74,9 @@ export function fleetNode(former: Former, to: ImageIdentity, name: string, chang
       const { state, image } = await seen(signal);
       if (state !== "running") return;
       session.phase("drain", `Letting the turns of ${name} end`);
-      await call(image, signal, (client) => drain(client, token, holdMs, signal)).catch((error: unknown) => {
-        signal.throwIfAborted();
-        if (codeOf(error) === "INFRA_LOCKED" || codeOf(error) === "INFRA_HOST_UNREACHABLE") throw error;
-        // It takes nothing then, and its stop lets the turns end as well.
-        session.warn(`${name} could not be drained: ${error instanceof Error ? error.message : String(error)}`);
-      });
+      const door = { name, call: (until, work) => call(image, until, work) } satisfies FleetDoor;
+      const stopTimeoutS = planned.plan.nodes.find((node) => node.name === name)?.stopTimeoutS ?? 0;
+      await drainNode(door, { token, holdMs, stopTimeoutS, warn: session.warn }, signal);
     },
     async swap(image, token, signal) {
       const isNew = image === imageName(to);
@@ -114,15 +91,4 @@ export function fleetNode(former: Former, to: ImageIdentity, name: string, chang
       await pass(session, await projectFor(image), name);
     },
   };
-
-  function drain(client: Client, { lease }: FencingToken, holdMs: number, signal: AbortSignal): Promise<void> {
-    const stopS = planned.plan.nodes.find((node) => node.name === name)?.stopTimeoutS ?? 0;
-    return client.drain({
-      lease,
-      wait: true,
-      resumeAfterS: holdMs / 1_000,
-      signal,
-      timeoutMs: stopS * 1_000 + MARGIN_MS,
-    });
-  }
 }

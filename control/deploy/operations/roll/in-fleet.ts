@@ -5,68 +5,24 @@
 
 import { randomUUID } from "node:crypto";
 import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types.ts";
-import { InfraError, RuntimeError } from "../../../../runtime/contracts/errors.ts";
-import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
-import { UsageError } from "../../../output/failure.ts";
-import type { FleetLease, RolloutEntry } from "../../../rollout/contracts.ts";
+import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import type { RolloutEntry } from "../../../rollout/contracts.ts";
 import type { FleetEnd } from "../../../rollout/fleet.ts";
 import { createFleetDatabase, type FleetDatabase, type FleetDoor } from "../../../rollout/fleet-database.ts";
 import type { OnFailure } from "../../../rollout/fleet-steps.ts";
+import { type Fleet, type FleetOptions, holderOf, openJournal, patient, refuseOptions } from "../../../rollout/open-fleet.ts";
 import { beginRollout, resumeRollout } from "../../../rollout/rollout.ts";
 import type { Session } from "../session.ts";
 import type { Preparation } from "../up-preparation.ts";
 import { fleetNode, type InTurn } from "./fleet-node.ts";
 import { imageName, type NodeRun } from "./node-change.ts";
 
-export interface FleetOptions {
-  /** Goes on with what was interrupted, with the image that it began with. */
-  readonly resume: boolean;
-  /** The node that is changed first; undefined: one that does not run, else that of the fewest agents. */
-  readonly canary: string | undefined;
-  /** Nodes that may be out of service at once. */
-  readonly maxUnavailable: number;
-}
-
-export interface Fleet {
-  readonly database: FleetDatabase;
-  /** The rollout that was interrupted; null: there is none. */
-  readonly interrupted: RolloutEntry | null;
-}
-
 /** INFRA_UP_REFUSED where the nodes share no database; INFRA_INTERRUPTED, RUNTIME_NOT_FOUND by what is interrupted; UsageError. */
 export async function openFleet(session: Session, options: FleetOptions): Promise<Fleet> {
-  const { signal } = session.run;
-  refuseOptions(session.project.plan, options);
+  const names = session.project.plan.nodes.map(({ name }) => name);
+  refuseOptions(names, options);
   await requireShared(session);
-  const database = fleetDatabase(session);
-  const last = await database.journal.read(signal);
-  const interrupted = last !== null && last.end === null ? last : null;
-  if (options.resume && interrupted === null) {
-    throw new RuntimeError("RUNTIME_NOT_FOUND", "No rollout was interrupted: there is nothing to resume.");
-  }
-  if (!options.resume && interrupted !== null) {
-    const { startedAt, holder, to } = interrupted;
-    throw new InfraError("INFRA_INTERRUPTED", `The rollout to ${to} of ${startedAt} was interrupted (${holder}).`, {
-      hint: "Run `cairn update --mesh --resume`. It looks at the nodes first.",
-    });
-  }
-  return { database, interrupted };
-}
-
-function refuseOptions({ nodes }: DeploymentPlan, { canary, maxUnavailable }: FleetOptions): void {
-  const names = nodes.map(({ name }) => name);
-  if (canary !== undefined && !names.includes(canary)) {
-    throw new UsageError(`There is no node ${canary}.`, `Nodes: ${names.join(", ")}.`);
-  }
-  if (nodes.length < 2) {
-    throw new UsageError("The deployment has one node, which is no fleet.", "Run `cairn update` without --mesh.");
-  }
-  if (maxUnavailable >= nodes.length) {
-    throw new UsageError(
-      `With --max-unavailable ${maxUnavailable} none of the ${nodes.length} nodes would be left.`,
-      `The most is ${nodes.length - 1}.`,
-    );
-  }
+  return openJournal(fleetDatabase(session), options, session.run.signal);
 }
 
 export function fleetDatabase(session: Session): FleetDatabase {
@@ -136,8 +92,7 @@ export async function rollInFleet(session: Session, prepared: Preparation, roll:
   const { fleet, options, onFailure, order } = roll;
   const images = fleet.interrupted === null ? roll.images : await imagesOf(session, fleet.interrupted);
   const run: NodeRun = { session, prepared, images, gated: true, record: (_name, work) => work() };
-  const { user, host, pid } = await services.identity();
-  const holder = `${user}@${host} (process ${pid})`;
+  const holder = holderOf(await services.identity());
   const inTurn = oneAtATime();
   const ports = {
     clock: { now: services.now, monotonic: () => performance.now(), sleep: services.sleep },
@@ -155,27 +110,6 @@ export async function rollInFleet(session: Session, prepared: Preparation, roll:
   const to = imageName(targetImage(prepared, first));
   const { maxUnavailable } = options;
   return beginRollout(ports, { id: randomUUID(), holder, to, onFailure, maxUnavailable }, signal);
-}
-
-/** Milliseconds until the lease of a holder that was killed has run out for certain, and between two attempts to take it. */
-const EXPIRY_MS = 40_000;
-const RETRY_MS = 2_000;
-
-/** A rollout that was cut off a moment ago is resumed by the same command as one of yesterday. */
-function patient(lease: FleetLease, sleep: (ms: number, signal: AbortSignal) => Promise<void>): FleetLease {
-  return {
-    ...lease,
-    async acquire(holder, signal) {
-      for (let waited = 0; ; waited += RETRY_MS) {
-        try {
-          return await lease.acquire(holder, signal);
-        } catch (error) {
-          if (codeOf(error) !== "INFRA_LOCKED" || waited >= EXPIRY_MS) throw error;
-          await sleep(RETRY_MS, signal);
-        }
-      }
-    },
-  };
 }
 
 function targetImage({ project }: Preparation, node: string): ImageIdentity {

@@ -6,6 +6,7 @@
 import { CairnError, type ErrorDetails, InfraError } from "../../../../runtime/contracts/errors.ts";
 import { type FleetEnd, rollFleet } from "../../../rollout/fleet.ts";
 import { foundIn, type OnFailure } from "../../../rollout/fleet-steps.ts";
+import type { FleetOptions } from "../../../rollout/open-fleet.ts";
 import { outputsOf } from "../../engine/checkpoint.ts";
 import type { RollReport, UpResult } from "../../schemas.ts";
 import { requireConsent } from "../consent.ts";
@@ -17,7 +18,7 @@ import { openSession, type Session, withOperatorLock } from "../session.ts";
 import { finish } from "../up.ts";
 import { confirmed, type Preparation, prepareUp } from "../up-preparation.ts";
 import { changeShared } from "./database.ts";
-import { type FleetOptions, fleetOrder, openFleet, rollInFleet } from "./in-fleet.ts";
+import { fleetOrder, openFleet, rollInFleet } from "./in-fleet.ts";
 import { isUnrelated, type NodeRun, nodeChange, refuseTogether } from "./node-change.ts";
 import { openRoll, type RollEntry, readRoll } from "./roll-journal.ts";
 import { planRoll, type RollPlan } from "./roll-plan.ts";
