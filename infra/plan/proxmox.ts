@@ -61,8 +61,8 @@ export function planProxmox(context: TargetContext, problems: Problems): Proxmox
 }
 
 /** `[host] type base64`, as ssh-keyscan prints it, without the host. */
-function keyOf(line: string): string {
-  const match = /^(?:\S+ )?((?:ssh-|ecdsa-)\S+ [A-Za-z0-9+/=]+)/.exec(line);
+export function keyOf(line: string): string {
+  const match = /^(?:\S+ )?((?:ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/=]+)/.exec(line);
   return match?.[1] ?? line;
 }
 

@@ -24,8 +24,9 @@ export const TARGET_SETTINGS: readonly TargetSetting[] = [
   // `cairn build` makes and names an image wherever the nodes are.
   setting("image", ALL),
   ...["nodes.*.memory", "nodes.*.cpus", "nodes.*.advertise"].map((path) => setting(path, DEPLOYED)),
-  setting("nodes.*.host", ["docker"]),
-  setting("nodes.*.port", ["docker", "proxmox"]),
+  setting("nodes.*.host", ["docker", "manual"]),
+  setting("nodes.*.port", ["docker", "proxmox", "manual"]),
+  ...["host_key", "user", "identity_file", "unit"].map((key) => setting(`nodes.*.${key}`, ["manual"])),
   ...["nodes.*.vmid", "nodes.*.pve_node", "nodes.*.address"].map((path) => setting(path, ["proxmox"])),
   setting("nodes.*.labels", ["kubernetes"]),
   ...["postgres", "image", "memory", "cpus", "shared_storage"].map((key) => setting(`datahub.${key}`, DEPLOYED)),

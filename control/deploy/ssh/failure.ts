@@ -21,14 +21,19 @@ export interface SshOutcome {
 
 /**
  * Why a command on `host` failed: INFRA_HOST_KEY_MISMATCH, INFRA_HOST_UNREACHABLE (refused keys as well, the hint says which),
- * the code that one of our scripts names in its line `cairn: CODE: words`, or INFRA_FAILED with the command's last words.
+ * the code that one of our scripts names in its line `cairn: CODE: words`, or INFRA_FAILED with the command's last words. `settings`:
+ * where cairn.yaml has the host's.
  */
-export function parseSshFailure(host: string, { exitCode, stderr }: SshOutcome): InfraError {
+export function parseSshFailure(
+  host: string,
+  { exitCode, stderr }: SshOutcome,
+  settings = "deployment.proxmox",
+): InfraError {
   const own = ownWords(stderr);
   if (own !== null) return new InfraError(own.code, `${host}: ${own.words}.`, hintFor(own.code));
   if (exitCode === SSH_FAILED && (NO_CONNECTION.test(stderr) || !PCT_FAILED.test(stderr))) {
     const cause = CAUSES.find(({ words }) => words.test(stderr));
-    if (cause !== undefined) return cause.error(host);
+    if (cause !== undefined) return cause.error(host, settings);
     return new InfraError("INFRA_HOST_UNREACHABLE", `${host} could not be reached over SSH: ${lastLine(stderr)}`, {
       hint: "Check the address, the port and the network, then try again.",
     });
@@ -40,7 +45,7 @@ export function parseSshFailure(host: string, { exitCode, stderr }: SshOutcome):
   }
   if (/^sudo: .*password/m.test(stderr)) {
     return new InfraError("INFRA_FAILED", `The SSH user on ${host} may not become root without a password.`, {
-      hint: "Use deployment.proxmox.user: root, or allow the user `sudo` without a password.",
+      hint: `Use ${settings}.user: root, or allow the user \`sudo\` without a password.`,
     });
   }
   const status = exitCode === null ? "was ended by a signal" : `ended with status ${exitCode}`;
@@ -49,7 +54,7 @@ export function parseSshFailure(host: string, { exitCode, stderr }: SshOutcome):
   });
 }
 
-const CAUSES: readonly { readonly words: RegExp; readonly error: (host: string) => InfraError }[] = [
+const CAUSES: readonly { readonly words: RegExp; readonly error: (host: string, settings: string) => InfraError }[] = [
   {
     words: /REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed|host key .*(?:mismatch|not match)/i,
     error: keyMismatch,
@@ -58,16 +63,16 @@ const CAUSES: readonly { readonly words: RegExp; readonly error: (host: string) 
   { words: /no matching host key type found/i, error: keyMismatch },
   {
     words: /Permission denied|Too many authentication failures|No supported authentication methods/i,
-    error: (host) =>
+    error: (host, settings) =>
       new InfraError("INFRA_HOST_UNREACHABLE", `${host} refused the SSH key.`, {
-        hint: "Check deployment.proxmox.user and identity_file (or `ssh-add -l`), and that the host's authorized_keys has the key.",
+        hint: `Check ${settings}.user and identity_file (or \`ssh-add -l\`), and that the host's authorized_keys has the key.`,
       }),
   },
 ];
 
-function keyMismatch(host: string): InfraError {
+function keyMismatch(host: string, settings: string): InfraError {
   return new InfraError("INFRA_HOST_KEY_MISMATCH", `${host} shows another host key than the one in cairn.yaml.`, {
-    hint: "If the machine was replaced on purpose, put its new key into deployment.proxmox.host_key; if not, the connection may be intercepted.",
+    hint: `If the machine was replaced on purpose, put its new key into ${settings}.host_key; if not, the connection may be intercepted.`,
   });
 }
 

@@ -19,6 +19,8 @@ export interface SshHost {
   readonly hostKey: string;
   /** Null: the keys of the agent at SSH_AUTH_SOCK. */
   readonly identityFile: string | null;
+  /** Where cairn.yaml has these, for hints; `deployment.proxmox` when absent. */
+  readonly settings?: string;
 }
 
 export interface SshRun {
@@ -79,7 +81,8 @@ export async function openSsh(host: SshHost, program = "ssh"): Promise<Ssh> {
 
   const failure = (result: Ended): InfraError => {
     if (result.code === "ENOENT") return sshMissing();
-    return parseSshFailure(host.host, { exitCode: result.exitCode ?? null, stderr: String(result.stderr ?? "") });
+    const outcome = { exitCode: result.exitCode ?? null, stderr: String(result.stderr ?? "") };
+    return parseSshFailure(host.host, outcome, host.settings);
   };
 
   return {

@@ -1,5 +1,8 @@
 /** What a deployment target needs, and what several nodes need. */
+import { isDockerAddress, isHostName } from "../schema/deployment.ts";
 import { type CheckInput, createCollector, type Findings } from "./collector.ts";
+
+type Collector = ReturnType<typeof createCollector>;
 
 const MIB = 1024 ** 2;
 /**
@@ -46,14 +49,53 @@ export function checkDeployment({ config, dropped }: CheckInput): Findings {
       "several nodes without memory.postgres: each has a memory of its own",
     );
   }
+  checkPlaces(deployment, found);
   warnOfLittleMemory(deployment, memory?.postgres === undefined ? "embedded" : "postgres", found);
   return found;
+}
+
+/** Where nodes are, as their target says it. */
+function checkPlaces({ target, nodes }: NonNullable<CheckInput["config"]["deployment"]>, found: Collector): void {
+  const units = new Set<string>();
+  for (const [index, node] of nodes.entries()) {
+    const at = (key: string): (string | number)[] => ["deployment", "nodes", index, key];
+    const { host, unit = "cairn", port = 22 } = node;
+    if (target === "docker" && host !== undefined && !isDockerAddress(host)) {
+      found.error(at("host"), JSON.stringify(host), "local, or ssh://user@host[:port]");
+    }
+    if (target !== "manual") continue;
+    if (host !== undefined && !isHostName(host)) {
+      found.error(
+        at("host"),
+        JSON.stringify(host),
+        "a host name or an IP address; user and port are settings of their own",
+      );
+    }
+    if (host !== undefined && node.host_key === undefined) {
+      found.error(at("host_key"), "nothing", "the public key of the host, a line of `ssh-keyscan`");
+    }
+    for (const key of ["port", "host_key", "user", "identity_file"] as const) {
+      if (host === undefined && node[key] !== undefined) {
+        found.error(
+          at(key),
+          JSON.stringify(node[key]),
+          "nothing, or `host` as well: without it the node is on this machine",
+        );
+      }
+    }
+    const place = JSON.stringify([host, host === undefined ? null : port, unit]);
+    // A list of bare names, as it was before these settings, says nothing of machines.
+    const isPlaced = host !== undefined || node.unit !== undefined;
+    if (isPlaced && units.has(place))
+      found.error(at("unit"), JSON.stringify(unit), "a unit that no other node of the machine has");
+    if (isPlaced) units.add(place);
+  }
 }
 
 function warnOfLittleMemory(
   { target, nodes, docker, kubernetes }: NonNullable<CheckInput["config"]["deployment"]>,
   store: keyof typeof LEAST_MEMORY,
-  found: ReturnType<typeof createCollector>,
+  found: Collector,
 ): void {
   if (target === "manual") return;
   const least = LEAST_MEMORY[store];

@@ -22,6 +22,7 @@ export const DEPLOYMENT_TARGETS = ["docker", "proxmox", "kubernetes", "manual"] 
 
 const HOST = "a host name or an IP address";
 const DOCKER_HOST = "local, or ssh://user@host[:port]";
+const NODE_HOST = "on docker local, or ssh://user@host[:port]; on manual a host name or an IP address";
 const IMAGE = "an image reference, such as registry.example.org/team/cairn";
 const PUBLISH = "address:port, such as 10.0.0.5:5432 or [fd00::5]:5432";
 const DATA_DIR = "an absolute path of letters, digits, ., _ and -";
@@ -29,15 +30,20 @@ const CIDR = "an address with its prefix, such as 192.168.1.50/24";
 const NETWORK = "a network, such as 10.96.0.0/12 or fd00:10:96::/112";
 const MAC_OR_CIDR = "dhcp, or an address with its prefix, such as 192.168.1.40/24";
 
-const host = () =>
-  text(HOST).regex(/^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$|^[0-9A-Fa-f:]*:[0-9A-Fa-f:.]+$/, { error: HOST });
-const dockerHost = () =>
-  text(DOCKER_HOST).regex(
-    /^(?:local|ssh:\/\/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?)$/,
-    {
-      error: DOCKER_HOST,
-    },
-  );
+const HOST_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$|^[0-9A-Fa-f:]*:[0-9A-Fa-f:.]+$/;
+const DOCKER_ADDRESS =
+  /^(?:local|ssh:\/\/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?)$/;
+const PUBLIC_KEY = "a line of ssh-keyscan, such as `ssh-ed25519 AAAA...`";
+
+const host = () => text(HOST).regex(HOST_NAME, { error: HOST });
+const dockerHost = () => text(DOCKER_HOST).regex(DOCKER_ADDRESS, { error: DOCKER_HOST });
+/** Which of the two it has to be is the target's: see checks/deployment.ts. */
+const nodeHost = () =>
+  text(NODE_HOST).refine((value) => isDockerAddress(value) || isHostName(value), { error: NODE_HOST });
+const hostKey = () =>
+  text(PUBLIC_KEY).regex(/^(?:[^\s]+ )?(?:ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}(?: [^\r\n]*)?$/, {
+    error: PUBLIC_KEY,
+  });
 const imageName = () =>
   text(IMAGE).regex(/^[a-z0-9]+(?:[._:/-]+[a-z0-9]+)*(?:@sha256:[0-9a-f]{64})?$/i, { error: IMAGE });
 const userName = () => text("a user name").regex(/^[a-z_][a-z0-9_-]{0,31}$/, { error: "a user name" });
@@ -59,12 +65,22 @@ const resources = {
 
 const node = section({
   name: dnsLabel("a node's name").describe("Also the host name of its container."),
-  host: dockerHost().optional().describe("docker: where the node runs; deployment.docker.host when absent."),
+  host: nodeHost()
+    .optional()
+    .describe(
+      "docker: where the node runs; deployment.docker.host when absent. manual: its machine, reached over SSH; this one when absent.",
+    ),
   port: integer({ min: 1, max: 65_535 })
     .optional()
     .describe(
-      "docker, proxmox: published port; runtime.listen's when absent, on docker the next one for each further node of a host.",
+      "docker, proxmox: published port; runtime.listen's when absent, on docker the next one for each further node of a host. manual: of SSH on `host`; 22 when absent.",
     ),
+  host_key: hostKey().optional().describe("manual: public key of `host`, which needs one; any other is refused."),
+  user: userName().optional().describe("manual: who logs in on `host`; the user of the command when absent."),
+  identity_file: path().optional().describe("manual: private key for SSH; the agent's keys when absent."),
+  unit: word("a unit's name")
+    .optional()
+    .describe("manual: systemd unit that `cairn service install` has written there; cairn when absent."),
   ...resources,
   vmid: integer({ min: 100, max: 999_999_999 }).optional().describe("proxmox: the container's number."),
   pve_node: word("a Proxmox node's name")
@@ -83,11 +99,7 @@ const proxmox = section({
   host: host().describe("The Proxmox host, reached over SSH."),
   port: integer({ min: 1, max: 65_535 }).prefault(22),
   user: userName().default("root"),
-  host_key: text("a line of ssh-keyscan, such as `ssh-ed25519 AAAA...`")
-    .regex(/^(?:[^\s]+ )?(?:ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}(?: [^\r\n]*)?$/, {
-      error: "a line of ssh-keyscan, such as `ssh-ed25519 AAAA...`",
-    })
-    .describe("The host's public key; any other is refused."),
+  host_key: hostKey().describe("The host's public key; any other is refused."),
   identity_file: path().optional().describe("Private key for SSH; the agent's keys when absent."),
   template: text("a template, such as local:vztmpl/debian-12-standard_12.7-1_amd64.tar.zst")
     .regex(/^[A-Za-z0-9_.-]+:vztmpl\/[A-Za-z0-9_.+-]+$/, {
@@ -198,6 +210,15 @@ export const deploymentSection = section({
   proxmox: proxmox.optional(),
   kubernetes: kubernetes.prefault({}),
 });
+
+export function isDockerAddress(value: string): boolean {
+  return DOCKER_ADDRESS.test(value);
+}
+
+/** Or an IP address. */
+export function isHostName(value: string): boolean {
+  return HOST_NAME.test(value);
+}
 
 /** Not all of the addresses there are: a node that may connect to nothing reaches no model. */
 function isNetwork(value: string): boolean {

@@ -16,6 +16,10 @@ const OTHERS: Readonly<Record<string, unknown>> = {
   "nodes.*.name": "other",
   "nodes.*.host": "ssh://u@h",
   "nodes.*.port": 7500,
+  "nodes.*.host_key": "ssh-ed25519 BBBB",
+  "nodes.*.user": "other",
+  "nodes.*.identity_file": "/other",
+  "nodes.*.unit": "other",
   "nodes.*.memory": "3Gi",
   "nodes.*.cpus": 3,
   "nodes.*.vmid": 900,
@@ -118,12 +122,12 @@ test("a setting that is off, empty or left out is no reason for a warning, and t
   );
   expect(off.warnings).toEqual([]);
   const { warnings } = await inspectText(
-    `${AGENTS}${stringify({ deployment: { nodes: [{ name: "a", port: 7500 }] } })}`,
+    `${AGENTS}${stringify({ deployment: { nodes: [{ name: "a", vmid: 700 }] } })}`,
   );
   expect(warnings).toMatchObject([
     {
-      path: "deployment.nodes[0].port",
-      message: "changes nothing: it is for the targets docker and proxmox, and the target is manual",
+      path: "deployment.nodes[0].vmid",
+      message: "changes nothing: it is for the target proxmox, and the target is manual",
     },
   ]);
 });
