@@ -6,7 +6,7 @@ import { EXIT } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import type { Mark } from "../output/terminal.ts";
 import { findDeployment } from "../service/deployment.ts";
-import { planUpdate, readHistory } from "../update/fleet-report.ts";
+import { historyOfFleet, planFleet } from "../update/fleet-overview.ts";
 import { historyText, planText, updateText } from "../update/render.ts";
 import { exitCodeOfUpdate, type UpdateHistory, type UpdatePlan, type UpdateResult } from "../update/result.ts";
 import { update } from "../update/update.ts";
@@ -54,7 +54,7 @@ export default class Update extends InfraCommand<Result> {
       description: "Checksum of the archive, where none stands beside it",
     }),
     restart: Flags.boolean({ default: true, allowNo: true, description: "Restart the node now" }),
-    mesh: Flags.boolean({ description: "Through the database that the deployed nodes share" }),
+    mesh: Flags.boolean({ description: "All nodes of a fleet, through the database that they share" }),
     canary: Flags.string({
       ...inMesh,
       helpValue: "NODE",
@@ -96,13 +96,14 @@ export default class Update extends InfraCommand<Result> {
     const { "max-unavailable": maxUnavailable = 1, "on-failure": onFailure = "rollback" } = flags;
     const mesh = flags.mesh ? { resume, canary, maxUnavailable, onFailure } : undefined;
     return this.operate<Result>(flags, interruption, (run) => {
-      if (flags.history) return readHistory(run);
-      if (flags["dry-run"] && mesh !== undefined) return planUpdate(run, { prebuilt, mesh });
       const report = (message: string): void => {
         run.onEvent({ schema: 1, event: "phase", time: new Date().toISOString(), phase: "update", message });
       };
       const { hold } = interruption;
       const { root } = this.config;
+      if (flags.history) return historyOfFleet(run, { deployment, report });
+      if (flags["dry-run"] && mesh !== undefined)
+        return planFleet(run, { deployment, root, version, prebuilt, checksum, mesh, report });
       return update(run, { deployment, root, version, prebuilt, checksum, restart, mesh, report, hold });
     });
   }

@@ -98,7 +98,7 @@ function explained(error: unknown): unknown {
   if (codeOf(error) !== "RUNTIME_NOT_FOUND") return error;
   return new InfraError("INFRA_UP_REFUSED", "The nodes run a version that keeps no rollouts of a fleet.", {
     cause: error,
-    hint: "Give them this version with `cairn infra up --roll --image IMAGE`.",
+    hint: "Give them this version once without --mesh: `cairn infra up --roll --image IMAGE`, or `cairn update` on the machine of each.",
   });
 }
 

@@ -67,10 +67,7 @@ const EXPIRY_MS = 40_000;
 const RETRY_MS = 2_000;
 
 /** A rollout that was cut off a moment ago is resumed by the same command as one of yesterday. */
-export function patient(
-  lease: FleetLease,
-  sleep: (ms: number, signal: AbortSignal) => Promise<void>,
-): FleetLease {
+export function patient(lease: FleetLease, sleep: (ms: number, signal: AbortSignal) => Promise<void>): FleetLease {
   return {
     ...lease,
     async acquire(holder, signal) {

@@ -42,7 +42,8 @@ export async function readNodeFile(home: string): Promise<NodeFile | null> {
   return parseNodeFile(text);
 }
 
-function parseNodeFile(text: string): NodeFile | null {
+/** Null for what is none. */
+export function parseNodeFile(text: string): NodeFile | null {
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -7,12 +7,12 @@ import { fleetDatabase, fleetOrder, openFleet } from "../deploy/operations/roll/
 import { imageName } from "../deploy/operations/roll/node-change.ts";
 import type { OperationInput } from "../deploy/operations/services.ts";
 import { openSession, type Session } from "../deploy/operations/session.ts";
-import type { NodeObservation } from "../rollout/contracts.ts";
+import type { NodeObservation, RolloutEntry } from "../rollout/contracts.ts";
 import type { FleetOptions } from "../rollout/open-fleet.ts";
 import type { UpdateHistory, UpdatePlan } from "./result.ts";
 
 /** The last hundred are kept. */
-const MOST = 100;
+export const MOST = 100;
 
 /** `prebuilt`: an image; undefined: the one that was built last. Errors of reading the project. */
 export async function planUpdate(
@@ -54,10 +54,10 @@ export async function planUpdate(
   return { schema: 1, outcome: "planned", target, to: to === null ? null : to.version, nodes: steps, problems };
 }
 
-const STEPS = [
+export const STEPS = [
   "drain: it takes no messages, its turns end, its agents go to other nodes",
-  "stop it, and start it with the new image",
-  "gate: version, image, schema, database, channels, a turn",
+  "stop it, and start it with the new version",
+  "gate: version, schema, database, channels, a turn",
   "watch it for 30 s",
 ];
 
@@ -78,7 +78,10 @@ async function observed(
 }
 
 export async function readHistory(run: OperationInput): Promise<UpdateHistory> {
-  const entries = await fleetDatabase(await openSession(run)).history(MOST, run.signal);
+  return historyOf(await fleetDatabase(await openSession(run)).history(MOST, run.signal));
+}
+
+export function historyOf(entries: readonly RolloutEntry[]): UpdateHistory {
   const rollouts = entries.map(({ id, holder: by, startedAt, to, steps, end }) => ({
     id,
     by,

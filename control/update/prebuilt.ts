@@ -78,6 +78,17 @@ function candidateOf(
 
 /** INFRA_BUILD_FAILED for what is no program of ours, or none for this Node. */
 async function versionOf(unpacked: string, root: string): Promise<string> {
+  return (await programIn(unpacked, root, process.versions.node)).version;
+}
+
+export interface ProgramManifest {
+  readonly version: string;
+  /** Range of Node's versions; null: any. */
+  readonly engines: string | null;
+}
+
+/** `here`: version of Node, which has to be able to run it; null: it runs elsewhere. Errors of `versionOf`. */
+export async function programIn(unpacked: string, root: string, here: string | null): Promise<ProgramManifest> {
   const [own, found] = await Promise.all([readManifest(root), readManifest(unpacked)]);
   const refuse = (why: string): InfraError =>
     new InfraError("INFRA_BUILD_FAILED", `The archive cannot be used: ${why}.`, {
@@ -87,10 +98,10 @@ async function versionOf(unpacked: string, root: string): Promise<string> {
   if (found.name !== own.name) throw refuse(`it is of ${found.name}, and not of ${own.name}`);
   if (semver.valid(found.version) === null) throw refuse(`${found.version} is no version`);
   const node = found.engines?.node;
-  if (node !== undefined && !semver.satisfies(process.versions.node, node)) {
-    throw refuse(`version ${found.version} needs Node ${node}, and this is ${process.versions.node}`);
+  if (node !== undefined && here !== null && !semver.satisfies(here, node)) {
+    throw refuse(`version ${found.version} needs Node ${node}, and this is ${here}`);
   }
-  return found.version;
+  return { version: found.version, engines: node ?? null };
 }
 
 async function readManifest(folder: string): Promise<z.infer<typeof manifest> | null> {

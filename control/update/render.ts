@@ -24,8 +24,9 @@ export function updateText(result: UpdateResult, mark: Mark): string {
   ].join("\n");
 }
 
-export function planText({ to, nodes, problems }: UpdatePlan, mark: Mark): string {
-  const header = to === null ? "An image would be built, and then:" : `To ${to}:`;
+export function planText({ target, to, nodes, problems }: UpdatePlan, mark: Mark): string {
+  const built = `${target === "manual" ? "An archive of the program" : "An image"} would be made, and then:`;
+  const header = to === null ? built : `To ${to}:`;
   const lines = nodes.flatMap(({ name, version, image, ready, steps }, index) => [
     `${index + 1}. ${name}, now ${version ?? image ?? "nothing"}${ready ? "" : " (does not serve)"}`,
     ...(steps.length > 0 ? steps : ["has it already"]).map((step) => mark.dim(`     ${step}`)),

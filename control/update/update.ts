@@ -2,15 +2,15 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { defaultServices } from "../deploy/operations/default-services.ts";
-import { readRecord } from "../deploy/operations/record.ts";
 import type { OperationInput } from "../deploy/operations/services.ts";
 import { UsageError } from "../output/failure.ts";
 import { withUpdateLock } from "../rollout/lock.ts";
-import { type Deployment, inspectWithoutSecrets } from "../service/deployment.ts";
+import type { Deployment } from "../service/deployment.ts";
 import { sourceTreeOf } from "../service/source-tree.ts";
 import { Git } from "./git.ts";
+import { isDeployed } from "./is-deployed.ts";
+import { updateManualFleet } from "./manual/update.ts";
 import type { UpdateResult } from "./result.ts";
 import { type MeshOptions, nodesOf, updateDeployed } from "./update-deployed.ts";
 import { updateFromRelease } from "./update-release.ts";
@@ -49,11 +49,8 @@ export async function update(run: OperationInput, request: UpdateRequest): Promi
       "Name the image by its digest.",
     );
   }
-  if (!deployed && mesh !== undefined) {
-    throw new UsageError(
-      "--mesh is for nodes that were deployed together.",
-      "A node that was set up by hand is updated where it is: run `cairn update` there, on one after the other.",
-    );
+  if (mesh !== undefined && !restart) {
+    throw new UsageError("--mesh restarts one node after the other.", "Leave out --no-restart.");
   }
   const { signal } = run;
   const root = sourceTreeOf(request.root);
@@ -72,6 +69,8 @@ export async function update(run: OperationInput, request: UpdateRequest): Promi
       if (!isTree && version !== undefined) await new Git(root, signal).requireCheckout();
       return isTree ? updateFromRelease({ root, version, signal, report, deploy }) : deploy(request.root);
     }
+    if (mesh !== undefined)
+      return updateManualFleet({ run, deployment, root, version, prebuilt, checksum, mesh, report });
     return updateTree({
       deployment,
       root,
@@ -84,22 +83,5 @@ export async function update(run: OperationInput, request: UpdateRequest): Promi
       hold,
       now: () => new Date(),
     });
-  });
-}
-
-/** From the state of `infra up`; an error where the target was never deployed. */
-async function isDeployed(deployment: Deployment, signal: AbortSignal): Promise<boolean> {
-  const { dir } = deployment;
-  if (existsSync(join(dir, "infra", "stack.json"))) {
-    const record = await readRecord(dir);
-    if (record !== null && record.nodes.length > 0) return true;
-  }
-  if (!deployment.exists) return false;
-  const { loaded, error } = await inspectWithoutSecrets(deployment, signal);
-  if (loaded === null) throw error ?? new Error(`${deployment.file} could not be read`);
-  const { target } = loaded.config.deployment;
-  if (target === undefined || target === "manual") return false;
-  throw new RuntimeError("RUNTIME_NOT_FOUND", `Nothing is deployed on ${target} yet: there is no node to update.`, {
-    hint: "Deploy it with `cairn infra up`.",
   });
 }

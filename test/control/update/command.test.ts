@@ -25,6 +25,16 @@ describe("cairn update", () => {
     expect(JSON.parse(stdout).error.hint).toContain("cairn infra up");
   });
 
+  it("says how a fleet is listed, and that each of its nodes is restarted", async () => {
+    const cli = await createCli();
+    const none = await cli.run(["update", "--mesh"]);
+    expect(none.code).toBe(2);
+    expect(none.stderr).toContain("host_key");
+    const still = await cli.run(["update", "--mesh", "--no-restart"]);
+    expect(still.code).toBe(2);
+    expect(still.stderr).toContain("--no-restart");
+  });
+
   it("ends with 3 while another one is under way, and names it", async () => {
     const cli = await createCli();
     await mkdir(join(cli.home, "run"), { recursive: true });

@@ -161,6 +161,36 @@ const errors: [string, Record<string, string>, string, RegExp][] = [
     "deployment.nodes[1].name",
     /no other node/,
   ],
+  [
+    "a node on another machine whose key is not pinned",
+    { deployment: "deployment: { nodes: [{ name: a, host: 10.0.0.2 }] }" },
+    "deployment.nodes[0].host_key",
+    /ssh-keyscan/,
+  ],
+  [
+    "an SSH user of a node that is on this machine",
+    { deployment: "deployment: { nodes: [{ name: a, user: cairn }] }" },
+    "deployment.nodes[0].user",
+    /`host` as well/,
+  ],
+  [
+    "two nodes of one unit",
+    { deployment: "deployment: { nodes: [{ name: a, unit: cairn-x }, { name: b, unit: cairn-x }] }" },
+    "deployment.nodes[1].unit",
+    /no other node of the machine/,
+  ],
+  [
+    "a Docker host for a node that was set up by hand",
+    { deployment: "deployment: { nodes: [{ name: a, host: 'ssh://u@h', host_key: ssh-ed25519 AAAA }] }" },
+    "deployment.nodes[0].host",
+    /settings of their own/,
+  ],
+  [
+    "a host name for Docker",
+    { deployment: "deployment: { target: docker, nodes: [{ name: a, host: 10.0.0.2 }] }" },
+    "deployment.nodes[0].host",
+    /ssh:\/\/user@host/,
+  ],
   ["proxmox without its section", { deployment: "deployment: { target: proxmox }" }, "deployment.proxmox", /host_key/],
   [
     "an image that is neither built nor pulled",

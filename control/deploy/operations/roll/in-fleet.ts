@@ -10,7 +10,14 @@ import type { RolloutEntry } from "../../../rollout/contracts.ts";
 import type { FleetEnd } from "../../../rollout/fleet.ts";
 import { createFleetDatabase, type FleetDatabase, type FleetDoor } from "../../../rollout/fleet-database.ts";
 import type { OnFailure } from "../../../rollout/fleet-steps.ts";
-import { type Fleet, type FleetOptions, holderOf, openJournal, patient, refuseOptions } from "../../../rollout/open-fleet.ts";
+import {
+  type Fleet,
+  type FleetOptions,
+  holderOf,
+  openJournal,
+  patient,
+  refuseOptions,
+} from "../../../rollout/open-fleet.ts";
 import { beginRollout, resumeRollout } from "../../../rollout/rollout.ts";
 import type { Session } from "../session.ts";
 import type { Preparation } from "../up-preparation.ts";
