@@ -129,6 +129,30 @@ export interface ClosedDatabase {
   open(): Promise<void>;
 }
 
+/** A rollout's command for one pod. */
+export interface PodChange {
+  /** Mark of the image that was applied: digest, id or reference, whichever comes first. */
+  readonly image: string;
+  /** The pod's fence has to have it. */
+  readonly token: FencingToken;
+  readonly report: Report;
+}
+
+/** Pods of workloads that the graph changes without touching them. Names as of `pods`; a node's own where it is one. */
+export interface PodRollout {
+  /** Of a node, in the order in which the target lets them change. */
+  order(node: string): readonly string[];
+  /** As `observe`, of one pod. INFRA_HOST_UNREACHABLE. */
+  observe(name: string, signal: AbortSignal): Promise<ObservedNode>;
+  /** After the graph was applied: pods that do not have it and that the target would change before this one, in its order. */
+  before(name: string, signal: AbortSignal): Promise<readonly string[]>;
+  /**
+   * The pod takes what was applied, and none below it does. Resolves when it is ready with it. Repeatable. INFRA_LOCKED where a newer
+   * token stands there, or another image was applied; INFRA_FAILED names what is not ready, and why.
+   */
+  change(name: string, change: PodChange, signal: AbortSignal): Promise<void>;
+}
+
 export interface NamedResource {
   readonly type: string;
   readonly name: string;
@@ -210,13 +234,16 @@ export interface TargetDriver {
   copyData(from: ExistingData, to: string, node: string, signal: AbortSignal): Promise<void>;
   /**
    * On the node's host, in one command under a lock there: refuses a token that is older than the newest that was seen (INFRA_LOCKED),
-   * keeps this one, and stops the node where that is asked. Nothing to stop where nothing runs.
+   * keeps this one, and stops the node where that is asked. Nothing to stop where nothing runs, and where `podRollout` does it.
+   * `name`: of a node, or of one of its pods.
    */
   fence(
-    node: string,
+    name: string,
     command: { readonly token: FencingToken; readonly stop: boolean },
     signal: AbortSignal,
   ): Promise<void>;
+  /** Absent where changing a node's resources changes the node. */
+  readonly podRollout?: PodRollout;
   /** Absent where the plan has no PostgreSQL. */
   readonly database?: DatabaseServers;
   /** Names of the equal pods that a node consists of, each with files of its own; absent, or empty, where it is one. */

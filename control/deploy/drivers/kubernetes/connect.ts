@@ -5,12 +5,10 @@ import {
   INSTANCE_LABEL,
   NODE_CONTAINER,
   NODE_LABEL,
-  ordinals,
   POSTGRES_CONTAINER,
   POSTGRES_NODE,
-  podName,
 } from "../../../../infra/components/kubernetes/names.ts";
-import { CONTAINER, type KubernetesNodePlan, type KubernetesPlan } from "../../../../infra/plan/types.ts";
+import { CONTAINER, type KubernetesPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { urlOf } from "../../../../runtime/contracts/urls.ts";
 import type { NodeConnection, PartAction, PartCommand, StackPart } from "../../driver.ts";
@@ -18,21 +16,10 @@ import { requirePart, sinceWord } from "../../part-commands.ts";
 import { failureOf, type Kubectl } from "./cluster/kubectl.ts";
 import { listObjects, podSchema } from "./cluster/objects.ts";
 import { podHealth } from "./cluster/pod-health.ts";
+import { memberOf } from "./cluster/pods.ts";
 
 const READY_MS = 30_000;
 const FORWARDING = /^Forwarding from 127\.0\.0\.1:(\d{1,5}) -> \d+/;
-
-/** Of a node that is several. */
-export function podsOf({ stack, nodes }: KubernetesPlan, node: string): readonly string[] {
-  const replicas = nodes.find(({ name }) => name === node)?.replicas ?? 1;
-  return replicas === 1 ? [] : ordinals(replicas).map((ordinal) => podName(stack, node, ordinal));
-}
-
-/** The node with this name, or with a pod of this name: then of that pod alone. */
-function memberOf(plan: KubernetesPlan, name: string): { node: KubernetesNodePlan; pod: string | null } | undefined {
-  const node = plan.nodes.find((one) => one.name === name || podsOf(plan, one.name).includes(name));
-  return node && { node, pod: node.name === name ? null : name };
-}
 
 /** To the pod of this name, or to a pod of the node: one that is ready, else one that runs. */
 export async function connect(

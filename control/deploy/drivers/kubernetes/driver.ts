@@ -8,8 +8,10 @@ import { databaseServers } from "./cluster/database-servers.ts";
 import { fence } from "./cluster/fence.ts";
 import { createKubectl } from "./cluster/kubectl.ts";
 import { ensureNamespace } from "./cluster/namespace.ts";
+import { podRollout } from "./cluster/pod-rollout.ts";
+import { podsOf } from "./cluster/pods.ts";
 import { removeWorkloads } from "./cluster/workloads.ts";
-import { connect, enter, podsOf } from "./connect.ts";
+import { connect, enter } from "./connect.ts";
 import { architectures, deliverImage, hasImage, imagePlaces } from "./images.ts";
 import { inspect, observe } from "./observe.ts";
 import { preflight } from "./preflight.ts";
@@ -54,7 +56,8 @@ export function createKubernetesDriver(
     copyData: (from, to, node, signal) => copyData(kubectl, plan, { from, to, node }, signal),
     ...(plan.postgres === null ? {} : { database: databaseServers(kubectl, plan) }),
     pods: (node) => podsOf(plan, node),
-    fence: (node, command, signal) => fence(kubectl, plan, node, command, signal),
+    fence: (name, command, signal) => fence(kubectl, plan, name, command, signal),
+    podRollout: podRollout(kubectl, plan, pace),
     connect: (name, signal) => connect(kubectl, plan, name, signal),
     enter: (part, action, signal) => enter(kubectl, plan, part, action, signal),
   };

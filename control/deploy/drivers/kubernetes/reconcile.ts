@@ -12,12 +12,13 @@ import {
   workloadName,
 } from "../../../../infra/components/kubernetes/names.ts";
 import type { KubernetesPlan } from "../../../../infra/plan/types.ts";
-import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { Report } from "../../inspection.ts";
 import { KINDS } from "./cluster/inventory.ts";
 import type { Kubectl } from "./cluster/kubectl.ts";
-import { eventSchema, findObject, listObjects, namedSchema, podSchema, statefulSetSchema } from "./cluster/objects.ts";
+import { findObject, listObjects, namedSchema, podSchema, statefulSetSchema } from "./cluster/objects.ts";
+import { setPartition } from "./cluster/partition.ts";
 import { type GroupSnapshot, nextStep, type Step, waitingForImage } from "./cluster/rollout.ts";
+import { notReady, refusal, Trouble } from "./cluster/trouble.ts";
 
 export interface Pace {
   /** Between two looks, in milliseconds. */
@@ -125,7 +126,7 @@ async function reconcileGroup(
       }
       if (step.do === "partition") {
         partition = step.value;
-        await setPartition(kubectl, group.name, step.value, signal);
+        await setPartition(kubectl, group.name, step.value, { signal });
         if (step.value !== group.partition) report(`${group.name}: taking what was applied, one pod at a time.`);
         continue;
       }
@@ -135,19 +136,19 @@ async function reconcileGroup(
       } else {
         const words = step.trouble ?? (step.pod === null ? await refusal(kubectl, group.name, signal) : null);
         if (step.crashes === true || trouble.lasts(step.pod ?? group.name, words))
-          throw failed(plan, step.pod ?? group.name, words ?? "");
+          throw notReady(plan, step.pod ?? group.name, words ?? "");
         const line = `${group.name}: waiting for ${step.pod ?? "its pods"}${words === null ? "" : `: ${words}`}`;
         if (line !== reported) report(line);
         reported = line;
       }
-      if (performance.now() > deadline) throw failed(plan, step.pod ?? group.name, "it takes too long");
+      if (performance.now() > deadline) throw notReady(plan, step.pod ?? group.name, "it takes too long");
       await sleep(pace.pollMs, undefined, { signal });
     }
   } finally {
     // Whatever ended this, images must not roll by themselves afterwards. A kill is repaired by the next look.
     if (partition !== group.partition) {
       const own = AbortSignal.timeout(RESTORE_MS);
-      await setPartition(kubectl, group.name, group.partition, own).catch(() => {
+      await setPartition(kubectl, group.name, group.partition, { signal: own }).catch(() => {
         report(`${group.name}: its partition could not be set back; run \`cairn infra up\` again.`);
       });
     }
@@ -188,47 +189,4 @@ async function readGroup(
   const selector = `${INSTANCE_LABEL}=${plan.stack},${COMPONENT_LABEL}=${component},${NODE_LABEL}=${group.node}`;
   const pods = await listObjects(kubectl, ["pods", `--selector=${selector}`], podSchema, { signal });
   return { workload, pods, partition: group.partition, released: group.released };
-}
-
-async function setPartition(kubectl: Kubectl, name: string, partition: number, signal: AbortSignal): Promise<void> {
-  const patch = JSON.stringify({ spec: { updateStrategy: { rollingUpdate: { partition } } } });
-  await kubectl.run(["patch", "statefulset", name, "--type=merge", "--field-manager=cairn", `--patch=${patch}`], {
-    signal,
-  });
-}
-
-/** Why the controller makes no pod: a quota, an admission policy. */
-async function refusal(kubectl: Kubectl, name: string, signal: AbortSignal): Promise<string | null> {
-  const about = `--field-selector=involvedObject.kind=StatefulSet,involvedObject.name=${name},type=Warning`;
-  const events = await listObjects(kubectl, ["events", about], eventSchema, { signal });
-  const last = events.toSorted((a, b) => ((a.lastTimestamp ?? "") < (b.lastTimestamp ?? "") ? -1 : 1)).at(-1);
-  return last?.message === undefined
-    ? null
-    : `the cluster refuses it (${last.message.replace(/\s+/g, " ").slice(0, 300)})`;
-}
-
-/** Whether the same one has been in trouble for as long as patience lasts. */
-class Trouble {
-  readonly #patienceMs: number;
-  #of: string | null = null;
-  #since = 0;
-
-  constructor(patienceMs: number) {
-    this.#patienceMs = patienceMs;
-  }
-
-  lasts(who: string, words: string | null): boolean {
-    if (words === null || this.#of !== who) {
-      this.#of = words === null ? null : who;
-      this.#since = performance.now();
-      return words !== null && this.#patienceMs === 0;
-    }
-    return performance.now() - this.#since >= this.#patienceMs;
-  }
-}
-
-function failed(plan: KubernetesPlan, who: string, words: string): InfraError {
-  return new InfraError("INFRA_FAILED", `${who} does not become ready: ${words}.`, {
-    hint: `Look at \`kubectl --namespace ${plan.namespace} describe pod ${who}\` and \`kubectl --namespace ${plan.namespace} logs ${who}\`; then correct the configuration and run \`cairn infra up\` again.`,
-  });
 }

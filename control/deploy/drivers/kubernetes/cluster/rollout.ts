@@ -26,7 +26,8 @@ export type Step =
   /** `held`: pods that wait for an update, because what was applied has another image. */
   | { readonly do: "done"; readonly held: readonly string[] };
 
-interface Member {
+/** A pod of the group. */
+export interface Member {
   readonly ordinal: number;
   readonly name: string;
   readonly outdated: boolean;
@@ -94,7 +95,8 @@ function reach(outdated: readonly Member[]): Member[] {
   return outdated.filter(({ ordinal }) => ordinal > barrier);
 }
 
-function memberOf(pod: Pod, revision: string, image: string | undefined): Member {
+/** `revision`: of the template that is applied now; `image`: the one in it. */
+export function memberOf(pod: Pod, revision: string, image: string | undefined): Member {
   const { ready, trouble, crashes } = podHealth(pod);
   const outdated = pod.metadata.labels?.["controller-revision-hash"] !== revision;
   return {

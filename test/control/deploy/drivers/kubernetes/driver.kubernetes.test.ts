@@ -9,6 +9,7 @@ import type { Finding } from "../../../../../control/deploy/driver.ts";
 import { createKubernetesDriver } from "../../../../../control/deploy/drivers/kubernetes/driver.ts";
 import { newestOf, readPartLog } from "../../../../../control/logs/part-log.ts";
 import type { KubernetesPlan } from "../../../../../infra/plan/types.ts";
+import { EVENTUALLY_MS } from "../../../../lanes/patience.ts";
 import { type Cluster, startCluster } from "../../../../support/kubernetes/cluster.ts";
 import { declare, kubernetesPlan, nodePlan, secretValues } from "../../../../support/kubernetes/plans.ts";
 import { type PlayedKubelet, playKubelet } from "../../../../support/kubernetes/played-kubelet.ts";
@@ -306,6 +307,114 @@ describe("reconcile", () => {
     );
     await expect(running).rejects.toThrow("stop");
     expect(await partition()).toBe(2);
+  });
+});
+
+describe("one pod of a group at a time", () => {
+  const token = (lease: number, command: number) => ({ fleet: "f", lease, command });
+  const report = (text: string) => void reported.push(text);
+  const rollout = (of: KubernetesPlan) => {
+    const driver = driverOf(of);
+    const { podRollout: rolled } = driver;
+    if (rolled === undefined) throw new Error("the driver changes no pods");
+    return {
+      ...rolled,
+      fence: (name: string, given: ReturnType<typeof token>) =>
+        driver.fence(name, { token: given, stop: false }, signal),
+      take: (name: string, to: string, given: ReturnType<typeof token>) =>
+        rolled.change(name, { image: to, token: given, report }, signal),
+    };
+  };
+  const images = async () => (await pods()).map(({ image: of }) => of);
+  const three = (name: string) => withNodes({ replicas: 3, image: image(name) });
+
+  async function started(): Promise<void> {
+    await apply(three("cairn:1"));
+    await reconcile(three("cairn:1"));
+    await apply(three("cairn:2"));
+  }
+
+  it("takes what was applied, the highest ordinal first, and the others keep what they have", async () => {
+    await started();
+    const { order, before, observe, fence, take } = rollout(three("cairn:2"));
+    expect(order("main")).toEqual(["cairn-main-2", "cairn-main-1", "cairn-main-0"]);
+    expect(await before("cairn-main-1", signal)).toEqual(["cairn-main-2"]);
+    await fence("cairn-main-2", token(1, 1));
+    await take("cairn-main-2", "cairn:2", token(1, 1));
+    expect(await images()).toEqual(["cairn:1", "cairn:1", "cairn:2"]);
+    expect(await partition()).toBe(3);
+    expect(await observe("cairn-main-2", signal)).toMatchObject({
+      state: "running",
+      health: "healthy",
+      image: "cairn:2",
+    });
+    expect(await observe("cairn-main-1", signal)).toMatchObject({ health: "healthy", image: "cairn:1" });
+    // What was done is not done again.
+    const done = await pods();
+    await take("cairn-main-2", "cairn:2", token(1, 1));
+    expect(await pods()).toEqual(done);
+  });
+
+  it("is refused once a newer command was there, which takes back what the older one has let go on", async () => {
+    await started();
+    kubelet.decide(({ image: of }) => (of === "cairn:2" ? "CrashLoopBackOff" : "ready"));
+    const { fence, take } = rollout(three("cairn:2"));
+    await fence("cairn-main-2", token(1, 1));
+    // A command line that was cut off in a step, further down than it ever goes.
+    const lowered = JSON.stringify({ spec: { updateStrategy: { rollingUpdate: { partition: 0 } } } });
+    await cluster.kubectl(["patch", "statefulset", "cairn-main", "-n", plan.namespace, "--type=merge", "-p", lowered]);
+    await expect.poll(images, { timeout: EVENTUALLY_MS }).toEqual(["cairn:1", "cairn:1", "cairn:2"]);
+    await fence("cairn-main-2", token(2, 1));
+    expect(await partition()).toBe(3);
+    kubelet.decide(() => "ready");
+    await expect(take("cairn-main-2", "cairn:2", token(1, 1))).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+    await expect(fence("cairn-main-2", token(1, 9))).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+    await take("cairn-main-2", "cairn:2", token(2, 1));
+    expect(await images()).toEqual(["cairn:1", "cairn:1", "cairn:2"]);
+    // Of the other pods no newer command was seen, and of another database's fleet no number counts.
+    await fence("cairn-main-1", token(1, 2));
+    await fence("cairn-main-2", { ...token(1, 1), fleet: "g" });
+  });
+
+  it("is refused where somebody applied another image meanwhile", async () => {
+    await started();
+    const { fence, take } = rollout(three("cairn:2"));
+    await fence("cairn-main-2", token(1, 1));
+    await apply(three("cairn:3"));
+    await expect(take("cairn-main-2", "cairn:2", token(1, 1))).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+    expect(await images()).toEqual(["cairn:1", "cairn:1", "cairn:1"]);
+  });
+
+  it("says why it does not start, and goes back from there while the others are not touched", async () => {
+    await started();
+    kubelet.decide(({ image: of }) => (of === "cairn:2" ? "CrashLoopBackOff" : "ready"));
+    const { fence, take } = rollout(three("cairn:2"));
+    await fence("cairn-main-2", token(1, 1));
+    await expect(take("cairn-main-2", "cairn:2", token(1, 1))).rejects.toMatchObject({
+      code: "INFRA_FAILED",
+      message: expect.stringMatching(/cairn-main-2 does not become ready: it ends again and again/),
+    });
+    expect(await partition()).toBe(3);
+    const others = (await pods()).slice(0, 2);
+    await apply(three("cairn:1"));
+    await fence("cairn-main-2", token(1, 2));
+    await take("cairn-main-2", "cairn:1", token(1, 2));
+    expect(await images()).toEqual(["cairn:1", "cairn:1", "cairn:1"]);
+    expect((await pods()).slice(0, 2)).toEqual(others);
+    expect(await partition()).toBe(3);
+  });
+
+  it("is the node itself where the node is one pod", async () => {
+    const one = withNodes({ image: image("cairn:1") });
+    await apply(one);
+    await reconcile(one);
+    await apply(withNodes({ image: image("cairn:2") }));
+    const { order, fence, take } = rollout(one);
+    expect(order("main")).toEqual(["main"]);
+    await fence("main", token(1, 1));
+    await take("main", "cairn:2", token(1, 1));
+    expect(await images()).toEqual(["cairn:2"]);
+    expect(await partition()).toBe(1);
   });
 });
 
