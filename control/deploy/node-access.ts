@@ -13,11 +13,11 @@ const ANSWER_MS = 30_000;
 
 export function createNodeAccess(deployment: Deployment): NodeAccess {
   async function withNode<T>(
-    { driver, node }: NodeAddress,
+    { driver, node, member = node }: NodeAddress,
     signal: AbortSignal,
     work: (client: Client) => Promise<T>,
   ): Promise<T> {
-    const connection = await driver.connect(node, signal);
+    const connection = await driver.connect(member, signal);
     try {
       const [token, record] = await Promise.all([readToken(deployment), readRecord(deployment.dir)]);
       return await work(clientOf({ url: connection.url, certificate: recordedPin(record, node) }, { token }));

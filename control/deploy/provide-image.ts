@@ -60,7 +60,11 @@ export async function resolveImage(
   signal: AbortSignal,
 ): Promise<ImageIdentity> {
   const found = await inspectImage(reference, "local", signal).catch(() => null);
-  if (found !== null) return identityOf(found, reference);
+  if (found !== null) {
+    // A cluster's machines know images by their names, and this engine's ids alone where they have the very same store.
+    const named = plan.target === "kubernetes" && reference === found.id ? found.tags[0] : undefined;
+    return identityOf(found, named ?? reference);
+  }
   if (/@sha256:[0-9a-f]{64}$/.test(reference)) {
     const name = reference.slice(0, reference.indexOf("@"));
     return { id: null, digest: reference, reference: name, version: plan.version, revision: null };

@@ -21,18 +21,22 @@ export interface Fleet {
   readonly interrupted: RolloutEntry | null;
 }
 
-/** UsageError. */
-export function refuseOptions(names: readonly string[], { canary, maxUnavailable }: FleetOptions): void {
+/** UsageError. `count`: how many are changed, where a name stands for several equal ones. */
+export function refuseOptions(
+  names: readonly string[],
+  { canary, maxUnavailable }: FleetOptions,
+  count: number = names.length,
+): void {
   if (canary !== undefined && !names.includes(canary)) {
     throw new UsageError(`There is no node ${canary}.`, `Nodes: ${names.join(", ")}.`);
   }
-  if (names.length < 2) {
+  if (count < 2) {
     throw new UsageError("The deployment has one node, which is no fleet.", "Run `cairn update` without --mesh.");
   }
-  if (maxUnavailable >= names.length) {
+  if (maxUnavailable >= count) {
     throw new UsageError(
-      `With --max-unavailable ${maxUnavailable} none of the ${names.length} nodes would be left.`,
-      `The most is ${names.length - 1}.`,
+      `With --max-unavailable ${maxUnavailable} none of the ${count} nodes would be left.`,
+      `The most is ${count - 1}.`,
     );
   }
 }

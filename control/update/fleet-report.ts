@@ -4,6 +4,7 @@ import type { ImageIdentity } from "../../infra/plan/types.ts";
 import { CairnError } from "../../runtime/contracts/errors.ts";
 import { fleetNode } from "../deploy/operations/roll/fleet-node.ts";
 import { fleetDatabase, fleetOrder, openFleet } from "../deploy/operations/roll/in-fleet.ts";
+import { membersOf, nodeOfMember } from "../deploy/operations/roll/members.ts";
 import { imageName } from "../deploy/operations/roll/node-change.ts";
 import type { OperationInput } from "../deploy/operations/services.ts";
 import { openSession, type Session } from "../deploy/operations/session.ts";
@@ -36,12 +37,20 @@ export async function planUpdate(
   for (const { severity, message } of await session.driver.preflight(run.signal)) {
     if (severity === "error") problems.push(message);
   }
-  const seen = await Promise.all(project.plan.nodes.map((node) => observed(session, node.name, to, release.nodes)));
+  const members = membersOf(
+    session.driver,
+    project.plan.nodes.map(({ name }) => name),
+  );
+  const seen = await Promise.all(members.map(({ name }) => observed(session, name, to, release.nodes)));
   // As a rollout orders them: what does not serve first, then those of the fewest agents.
   const byAgents = project.plan.nodes.toSorted((a, b) => a.agents.length - b.agents.length).map(({ name }) => name);
-  const isReady = (name: string): boolean => seen.find((node) => node.name === name)?.ready ?? false;
+  const isReady = (node: string): boolean => {
+    const own = membersOf(session.driver, [node]).map(({ name }) => name);
+    return seen.filter(({ name }) => own.includes(name)).every(({ ready }) => ready);
+  };
   const planned = [...byAgents.filter((name) => !isReady(name)), ...byAgents.filter(isReady)];
-  const nodes = fleetOrder(project.plan, planned, mesh.canary).flatMap((name) => {
+  const order = membersOf(session.driver, fleetOrder(project.plan, planned, mesh.canary));
+  const nodes = order.flatMap(({ name }) => {
     const node = seen.find((one) => one.name === name);
     return node === undefined ? [] : [node];
   });
@@ -67,7 +76,7 @@ async function observed(
   to: ImageIdentity | null,
   images: Readonly<Record<string, ImageIdentity>>,
 ): Promise<Omit<UpdatePlan["nodes"][number], "steps">> {
-  const given = to ?? images[name] ?? null;
+  const given = to ?? images[nodeOfMember(session.driver, session.project.plan, name)] ?? null;
   const nothing: NodeObservation = { image: null, version: null, ready: false, instance: "" };
   const node =
     given === null ? null : fleetNode({ session, project: session.project, images, gated: true }, given, name);

@@ -76,6 +76,8 @@ export interface NodeAddress {
   readonly project: ReadProject;
   readonly driver: TargetDriver;
   readonly node: string;
+  /** The pod that is meant, where the node is several. */
+  readonly member?: string;
 }
 
 /** What a rollout asks of nodes that run. */

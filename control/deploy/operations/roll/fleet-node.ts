@@ -3,12 +3,18 @@
 import type { ImageIdentity } from "../../../../infra/plan/types.ts";
 import type { Client } from "../../../../runtime/client/index.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
-import type { NodeDriver, NodeObservation } from "../../../rollout/contracts.ts";
+import type { FencingToken, NodeDriver, NodeObservation } from "../../../rollout/contracts.ts";
 import type { FleetDoor } from "../../../rollout/fleet-database.ts";
 import { type Call, drainNode, healthOf } from "../../../rollout/node-calls.ts";
+import type { PodRollout } from "../../driver.ts";
 import type { ObservedNode } from "../../inspection.ts";
 import type { ReadProject } from "../services.ts";
+import { type AppliedImages, formerWith, swapPod } from "./fleet-pod.ts";
+import { nodeOfMember } from "./members.ts";
 import { applyTo, type Former, formerProject, imageName, type NodeRun, pass } from "./node-change.ts";
+
+/** Milliseconds after which a pod that was drained beside another one serves again by itself: longer than that one's change takes. */
+const HOLD_MS = 900_000;
 
 /** Runs what nodes may not do side by side. */
 export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
@@ -16,16 +22,21 @@ export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 export interface NodeRunInTurn {
   readonly run: NodeRun;
   readonly inTurn: InTurn;
+  readonly applied: AppliedImages;
 }
 
-/** `to`: the image that it is to get; without `change` it can be looked at alone. Errors as NodeDriver says. */
+/** `name`: of a node, or of a pod. `to`: the image that it is to get; without `change` it can be looked at alone. Errors as NodeDriver says. */
 export function fleetNode(former: Former, to: ImageIdentity, name: string, change?: NodeRunInTurn): NodeDriver {
   const { session, project: planned } = former;
   const { services } = session.run;
+  const { podRollout: pods } = session.driver;
+  const node = nodeOfMember(session.driver, planned.plan, name);
 
   /** With the image under the name by which a rollout knows it. */
   async function seen(signal: AbortSignal): Promise<ObservedNode> {
-    const found = (await session.driver.observe(signal)).find((one) => one.name === name);
+    const found = await (pods === undefined
+      ? session.driver.observe(signal).then((all) => all.find((one) => one.name === name))
+      : pods.observe(name, signal));
     if (found === undefined) throw new InfraError("INFRA_PLAN_INVALID", `The deployment has no node ${name}.`);
     if (found.state === "unknown") {
       throw new InfraError("INFRA_HOST_UNREACHABLE", `The host of ${name} does not answer (${found.place}).`);
@@ -36,20 +47,20 @@ export function fleetNode(former: Former, to: ImageIdentity, name: string, chang
   }
 
   async function formerImage(): Promise<ImageIdentity | null> {
-    const had = (await formerProject(former, name))?.plan.nodes.find((one) => one.name === name)?.image;
-    return had ?? former.images[name] ?? null;
+    const had = (await formerProject(former, node))?.plan.nodes.find((one) => one.name === node)?.image;
+    return had ?? former.images[node] ?? null;
   }
 
   /** What the node had may be reached in another way than what it is to get. */
   async function projectFor(image: string | null): Promise<ReadProject> {
     if (image === imageName(to)) return planned;
-    return (await formerProject(former, name)) ?? planned;
+    return (await formerProject(former, node)) ?? planned;
   }
 
   async function call<T>(image: string | null, signal: AbortSignal, work: (client: Client) => Promise<T>): Promise<T> {
     const project = await projectFor(image);
     const driver = await services.createDriver(project);
-    return services.nodes.call({ project, driver, node: name }, signal, work);
+    return services.nodes.call({ project, driver, node, member: name }, signal, work);
   }
 
   async function observe(signal: AbortSignal): Promise<NodeObservation> {
@@ -75,20 +86,40 @@ export function fleetNode(former: Former, to: ImageIdentity, name: string, chang
       if (state !== "running") return;
       session.phase("drain", `Letting the turns of ${name} end`);
       const door = { name, call: (until, work) => call(image, until, work) } satisfies FleetDoor;
-      const stopTimeoutS = planned.plan.nodes.find((node) => node.name === name)?.stopTimeoutS ?? 0;
+      const stopTimeoutS = planned.plan.nodes.find((one) => one.name === node)?.stopTimeoutS ?? 0;
       await drainNode(door, { token, holdMs, stopTimeoutS, warn: session.warn }, signal);
     },
     async swap(image, token, signal) {
       const isNew = image === imageName(to);
+      const words = isNew ? "Changing" : "Going back:";
+      if (pods !== undefined) return swapOf(pods, image, token, words, signal);
       const project = isNew ? planned : await formerProject(former, name);
       if (project === null || change === undefined)
         throw new InfraError("INFRA_FAILED", `Nothing is known of what ${name} had before.`);
       session.phase("stop", `Stopping ${name}`);
       await session.driver.fence(name, { token, stop: true }, signal);
-      await change.inTurn(() => applyTo(change.run, project, name, isNew ? "Changing" : "Going back:"));
+      await change.inTurn(() => applyTo(change.run, project, name, words));
     },
     async gate(image) {
-      await pass(session, await projectFor(image), name);
+      await pass(session, await projectFor(image), node, name);
     },
   };
+
+  /** On a target that changes pods in an order of its own. */
+  async function swapOf(
+    pods: PodRollout,
+    image: string,
+    token: FencingToken,
+    words: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const project = image === imageName(to) ? planned : await formerWith(former, node, image);
+    if (project === null || change === undefined) {
+      throw new InfraError("INFRA_FAILED", `Nothing is former of what ${name} had before.`);
+    }
+    const { run, applied, inTurn } = change;
+    const drainOther = (pod: string): Promise<void> => fleetNode(former, to, pod).drain(token, HOLD_MS, signal);
+    const swap = { pods, member: { name, node }, project, image, token, words, signal, drain: drainOther };
+    await inTurn(() => swapPod(run, applied, swap));
+  }
 }

@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
+import { UsageError } from "../../../output/failure.ts";
 import type { RolloutEntry } from "../../../rollout/contracts.ts";
 import type { FleetEnd } from "../../../rollout/fleet.ts";
 import { createFleetDatabase, type FleetDatabase, type FleetDoor } from "../../../rollout/fleet-database.ts";
@@ -22,12 +23,13 @@ import { beginRollout, resumeRollout } from "../../../rollout/rollout.ts";
 import type { Session } from "../session.ts";
 import type { Preparation } from "../up-preparation.ts";
 import { fleetNode, type InTurn } from "./fleet-node.ts";
+import { membersOf, nodeOfMember } from "./members.ts";
 import { imageName, type NodeRun } from "./node-change.ts";
 
 /** INFRA_UP_REFUSED where the nodes share no database; INFRA_INTERRUPTED, RUNTIME_NOT_FOUND by what is interrupted; UsageError. */
 export async function openFleet(session: Session, options: FleetOptions): Promise<Fleet> {
   const names = session.project.plan.nodes.map(({ name }) => name);
-  refuseOptions(names, options);
+  refuseOptions(names, options, membersOf(session.driver, names).length);
   await requireShared(session);
   return openJournal(fleetDatabase(session), options, session.run.signal);
 }
@@ -37,9 +39,10 @@ export function fleetDatabase(session: Session): FleetDatabase {
 }
 
 function doorsOf({ run, project, driver }: Session): FleetDoor[] {
-  return project.plan.nodes.map(({ name }) => ({
+  const names = project.plan.nodes.map(({ name }) => name);
+  return membersOf(driver, names).map(({ name, node }) => ({
     name,
-    call: (signal, work) => run.services.nodes.call({ project, driver, node: name }, signal, work),
+    call: (signal, work) => run.services.nodes.call({ project, driver, node, member: name }, signal, work),
   }));
 }
 
@@ -54,8 +57,11 @@ async function requireShared(session: Session): Promise<void> {
       const members = await door.call(run.signal, (client) =>
         client.mesh({ signal: run.signal, timeoutMs: ANSWER_MS }),
       );
-      const knows = (node: string): boolean => members.some(({ name }) => name === node || name.startsWith(`${node}-`));
-      const missing = project.plan.nodes.map(({ name }) => name).filter((name) => !knows(name));
+      // Equal pods have their node's name, each with a key of its own.
+      const count = (node: string): number => members.filter(({ name }) => name === node).length;
+      const missing = project.plan.nodes
+        .map(({ name }) => name)
+        .filter((name) => count(name) < membersOf(session.driver, [name]).length);
       if (missing.length === 0) return;
       throw new InfraError("INFRA_UP_REFUSED", `${door.name} shares no database with ${missing.join(", ")}.`, {
         hint: "Run `cairn update` without --mesh: it changes one node after the other from this machine alone.",
@@ -96,25 +102,26 @@ export interface FleetRoll {
 /** INFRA_LOCKED, and errors of `beginRollout`; then it can be resumed. */
 export async function rollInFleet(session: Session, prepared: Preparation, roll: FleetRoll): Promise<FleetEnd> {
   const { services, signal } = session.run;
-  const { fleet, options, onFailure, order } = roll;
+  const { fleet, options, onFailure } = roll;
+  const order = membersOf(session.driver, roll.order);
+  refusePause(session, onFailure);
   const images = fleet.interrupted === null ? roll.images : await imagesOf(session, fleet.interrupted);
   const run: NodeRun = { session, prepared, images, gated: true, record: (_name, work) => work() };
   const holder = holderOf(await services.identity());
-  const inTurn = oneAtATime();
+  const change = { run, inTurn: oneAtATime(), applied: new Map<string, string>() };
   const ports = {
     clock: { now: services.now, monotonic: () => performance.now(), sleep: services.sleep },
     lease: options.resume ? patient(fleet.database.lease, services.sleep) : fleet.database.lease,
     journal: fleet.database.journal,
-    nodes: order.map((name) =>
-      fleetNode({ ...run, project: prepared.project }, targetImage(prepared, name), name, { run, inTurn }),
+    nodes: order.map(({ name, node }) =>
+      fleetNode({ ...run, project: prepared.project }, targetImage(prepared, node), name, change),
     ),
   };
   if (fleet.interrupted !== null) {
     session.report(`Going on with the rollout of ${fleet.interrupted.startedAt}`);
     return resumeRollout(ports, holder, signal);
   }
-  const [first = ""] = order;
-  const to = imageName(targetImage(prepared, first));
+  const to = imageName(targetImage(prepared, order[0]?.node ?? ""));
   const { maxUnavailable } = options;
   return beginRollout(ports, { id: randomUUID(), holder, to, onFailure, maxUnavailable }, signal);
 }
@@ -126,15 +133,25 @@ function targetImage({ project }: Preparation, node: string): ImageIdentity {
 }
 
 /** What each node had, by the journal: what is recorded on this machine may be from before, or from after. */
-async function imagesOf({ run, project }: Session, { from }: RolloutEntry): Promise<NodeRun["images"]> {
+async function imagesOf({ run, project, driver }: Session, { from }: RolloutEntry): Promise<NodeRun["images"]> {
   const found = await Promise.all(
     from.map(async ({ node, image }) => {
       if (image === null) return [];
       const identity = await run.services.images.resolve(image, project, run.signal).catch(() => null);
-      return identity === null ? [] : [[node, identity] as const];
+      return identity === null ? [] : [[nodeOfMember(driver, project.plan, node), identity] as const];
     }),
   );
   return Object.fromEntries(found.flat());
+}
+
+/** UsageError: pods of one workload have one template, and go back from the last to the first, those that had passed among them. */
+function refusePause({ project, driver }: Session, onFailure: OnFailure): void {
+  const [group] = project.plan.nodes.filter(({ name }) => (driver.pods?.(name) ?? []).length > 0);
+  if (onFailure !== "pause" || group === undefined) return;
+  throw new UsageError(
+    `The pods of ${group.name} are one StatefulSet: they cannot stay with two images.`,
+    "Leave out --on-failure, or name the nodes in deployment.nodes: then each is a workload of its own.",
+  );
 }
 
 /** The engine changes one thing at a time, also where several nodes may be out of service. */

@@ -6,6 +6,7 @@ import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import type { FleetStep } from "../../../rollout/fleet-steps.ts";
 import type { NodeChange, Step } from "../../../rollout/rollback.ts";
+import type { TargetDriver } from "../../driver.ts";
 import { resourcesOf } from "../../engine/checkpoint.ts";
 import { type NodePlanCopy, readNodePlan } from "../../state/node-plans.ts";
 import { recordDeployed } from "../deployed.ts";
@@ -101,7 +102,7 @@ function withNode(project: ReadProject, { plan: had, variables, certificate }: N
 }
 
 /** The project with these images, but for nodes that `keep` says have their own already. */
-function withImagesOf(
+export function withImagesOf(
   project: ReadProject,
   images: Readonly<Record<string, ImageIdentity>>,
   keep: (node: string) => boolean,
@@ -126,6 +127,33 @@ export function sameImage(a: ImageIdentity, b: ImageIdentity | null): boolean {
 /** Applies what the project says of the node, and waits until it is healthy. */
 export async function applyTo(run: NodeRun, project: ReadProject, node: string, words: string): Promise<void> {
   const { session, prepared } = run;
+  const { own, driver, unchanged } = await applyGraph(run, project, node, words);
+  const observed = await reconcileAndWait(session, {
+    nodes: [node],
+    restarts: prepared.restarts,
+    unchanged,
+    driver,
+    released: new Set([node]),
+  });
+  // The gate asks it next.
+  await recordOwnCertificates({ ...session, driver }, own, [node], observed);
+}
+
+export interface AppliedGraph {
+  /** The project with what is recorded of the other nodes. */
+  readonly own: ReadProject;
+  readonly driver: TargetDriver;
+  readonly unchanged: boolean;
+}
+
+/** Applies what the project says of the node's resources, and records it. */
+export async function applyGraph(
+  run: NodeRun,
+  project: ReadProject,
+  node: string,
+  words: string,
+): Promise<AppliedGraph> {
+  const { session, prepared } = run;
   const { engine } = session;
   const { services, dir } = session.run;
   session.phase("node", `${words} ${node}`);
@@ -148,25 +176,21 @@ export async function applyTo(run: NodeRun, project: ReadProject, node: string, 
   const { diff, outputs } = await engine.up({ ...session.engineRun(), program, targets, replace: broken, refresh });
   // What is recorded is what was given to it, also where it does not work.
   await recordDeployed(session, own, [node], outputs);
-  const driver = await services.createDriver(own);
-  const observed = await reconcileAndWait(session, {
-    nodes: [node],
-    restarts: prepared.restarts,
-    unchanged: diff.changes.length === 0,
-    driver,
-    released: new Set([node]),
-  });
-  // The gate asks it next.
-  await recordOwnCertificates({ ...session, driver }, own, [node], observed);
+  return { own, driver: await services.createDriver(own), unchanged: diff.changes.length === 0 };
 }
 
 /** INFRA_HOST_UNREACHABLE where the node was not reached because its host is away: then nothing is known of the node. */
-export async function pass({ run, phase }: Session, project: ReadProject, node: string): Promise<void> {
-  phase("gate", `Testing ${node}`);
+export async function pass(
+  { run, phase }: Session,
+  project: ReadProject,
+  node: string,
+  member: string = node,
+): Promise<void> {
+  phase("gate", `Testing ${member}`);
   // Of what the node has: what it had before may have been another port, or no TLS.
   const driver = await run.services.createDriver(project);
   try {
-    await run.services.nodes.gate({ project, driver, node }, run.signal);
+    await run.services.nodes.gate({ project, driver, node, member }, run.signal);
   } catch (error) {
     run.signal.throwIfAborted();
     const seen = (await driver.observe(run.signal)).find(({ name }) => name === node);
