@@ -1,58 +1,95 @@
-/** The script that compares a rollout's tokens on a host, by a real shell. */
+/** The script that a node's host compares tokens with: what it refuses, that it waits for its turn, and its way through shells. */
 
-import { readdirSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
-import { execa } from "execa";
-import { expect, it } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
 import { fencedCommand, throwIfFenced } from "../../../control/deploy/fence.ts";
+import { remoteLine } from "../../../infra/components/proxmox/member.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 
-const NODE = { stack: "lab", node: "one" };
-const tokenOf = (lease: number, command: number, fleet = "fleet") => ({ fleet, lease, command });
+const token = (lease: number, command: number, fleet = "3a1f") => ({ fleet, lease, command });
+const fence = (given: ReturnType<typeof token>, node = "a") => ({ stack: "lab", node, token: given });
 
-async function host() {
+async function newHost() {
   const home = await temporaryDirectory();
-  const send = async (token: ReturnType<typeof tokenOf>, command: readonly string[], node = NODE) => {
-    const [program = "", ...args] = fencedCommand({ ...node, token }, command);
-    const { stdout } = await execa(program, args, { env: { HOME: home, XDG_STATE_HOME: "" }, stdin: "ignore" });
-    throwIfFenced(stdout, node);
+  const bin = join(home, "bin");
+  mkdirSync(bin);
+  const sudo = '#!/bin/sh\n[ "$1 $2" = "-n --" ] || exit 9\nshift 2\nHOME=$ROOT_HOME exec "$@"\n';
+  writeFileSync(join(bin, "sudo"), sudo, { mode: 0o755 });
+  const env = { PATH: `${bin}:${process.env.PATH}`, HOME: home, ROOT_HOME: join(home, "root") };
+  const run = (words: readonly string[]): string => {
+    const [program = "", ...args] = words;
+    return execFileSync(program, args, { encoding: "utf8", env });
   };
-  const said = (token: ReturnType<typeof tokenOf>, node = NODE) =>
-    send(token, ["mktemp", join(home, "done.XXXXXX")], node);
-  return { home, send, said };
+  return { home, env, run };
 }
 
-const done = (home: string) => readdirSync(home).filter((name) => name.startsWith("done")).length;
+describe("a command with a token", () => {
+  it("runs, unless a newer token of the same fleet was there for the same node", async () => {
+    const { home, run } = await newHost();
+    const file = join(home, "ran");
+    const act = (given: ReturnType<typeof token>, node = "a") => {
+      writeFileSync(file, "no");
+      const stdout = run(fencedCommand(fence(given, node), ["sh", "-c", 'printf yes >"$1"; echo noise', "x", file]));
+      throwIfFenced(stdout, { node });
+      return readFileSync(file, "utf8");
+    };
+    expect(act(token(3, 7))).toBe("yes");
+    // A repetition of the same command.
+    expect(act(token(3, 7))).toBe("yes");
+    for (const older of [token(3, 6), token(2, 99)]) {
+      expect(() => act(older)).toThrow(expect.objectContaining({ code: "INFRA_LOCKED" }));
+      expect(readFileSync(file, "utf8")).toBe("no");
+    }
+    expect(act(token(3, 6), "b")).toBe("yes");
+    expect(act(token(1, 1, "77c0"))).toBe("yes");
+    expect(act(token(4, 1))).toBe("yes");
+  });
 
-it("a host carries out each token that is not older than the newest it has seen, and refuses the others", async () => {
-  const { home, said } = await host();
-  await said(tokenOf(2, 5));
-  await said(tokenOf(2, 5));
-  await said(tokenOf(2, 6));
-  await expect(said(tokenOf(2, 5))).rejects.toMatchObject({ code: "INFRA_LOCKED" });
-  await expect(said(tokenOf(1, 99))).rejects.toMatchObject({ code: "INFRA_LOCKED" });
-  await said(tokenOf(3, 1));
-  await said(tokenOf(10, 1));
-  await expect(said(tokenOf(9, 100))).rejects.toMatchObject({ code: "INFRA_LOCKED" });
-  expect(done(home)).toBe(5);
-});
+  it("waits until the one before it has ended", async () => {
+    const { home, env } = await newHost();
+    const file = join(home, "order");
+    const start = (lease: number, script: string) => {
+      const [program = "", ...args] = fencedCommand(fence(token(lease, 1)), ["sh", "-c", script, "x", file]);
+      return spawn(program, args, { env, stdio: ["pipe", "ignore", "pipe"] });
+    };
+    const first = start(1, 'echo one >>"$1"; echo began >&2; read -r _; echo two >>"$1"');
+    await once(first.stderr, "data");
+    const second = start(2, 'echo three >>"$1"');
+    const ended = once(second, "exit");
+    await sleep(500);
+    first.stdin.end("go on\n");
+    expect(await ended).toEqual([0, null]);
+    expect(readFileSync(file, "utf8")).toBe("one\ntwo\nthree\n");
+  });
 
-it("nodes have a number each, and a fleet that was set up anew begins to count again", async () => {
-  const { home, said } = await host();
-  await said(tokenOf(7, 1));
-  await said(tokenOf(1, 1), { stack: "lab", node: "two" });
-  await said(tokenOf(1, 1, "another-fleet"));
-  expect(done(home)).toBe(3);
-});
-
-it("a command that is under way is waited for, and its own failure is told", async () => {
-  const { home, send, said } = await host();
-  const first = send(tokenOf(1, 1), ["sh", "-c", `sleep 1; mktemp ${home}/done.XXXXXX`]);
-  await expect.poll(() => readdirSync(home).length).toBeGreaterThan(0);
-  await expect.poll(() => readdirSync(join(home, ".local/state/cairn/fences")).includes("lab.one")).toBe(true);
-  await send(tokenOf(2, 1), ["sh", "-c", `test "$(ls ${home} | grep -c done)" = 1`]);
-  await first;
-  await expect(send(tokenOf(2, 2), ["false"])).rejects.toThrow();
-  // It was seen all the same.
-  await expect(said(tokenOf(2, 1))).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+  it("goes whole through sudo and the shell of another member of a cluster", async () => {
+    const { home, run } = await newHost();
+    const file = join(home, "words");
+    const unusual = ["it's", 'a "b"', "$HOME", "a\nb", "*"];
+    const words = fencedCommand(fence(token(1, 1)), [
+      "sh",
+      "-c",
+      'f=$1; shift; printf "%s|" "$@" >"$f"',
+      "x",
+      file,
+      ...unusual,
+    ]);
+    const member = hostname().split(".")[0] ?? "";
+    for (const place of [
+      { user: "ops", member: null },
+      { user: "ops", member },
+      { user: "root", member },
+    ]) {
+      writeFileSync(file, "");
+      expect(run(["sh", "-c", remoteLine(place, words)])).toBe("");
+      expect(readFileSync(file, "utf8")).toBe(`${unusual.join("|")}|`);
+    }
+    // Root's own: whichever user the operator logs in as, the host has one newest token.
+    expect(readFileSync(join(home, "root/.local/state/cairn/fences/lab.a"), "utf8")).toBe("3a1f 1 1\n");
+  });
 });

@@ -63,6 +63,8 @@ export async function startProxmox({ diskMiB }: { readonly diskMiB?: number } = 
   const forgetBridge = letThrough(bridge);
   const environment = {
     CAIRN_PVE: state,
+    // What rollouts leave on a host.
+    XDG_STATE_HOME: join(state, "state"),
     PATH: `${FAKES}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
   };
   const ssh = await startSshd({ environment });

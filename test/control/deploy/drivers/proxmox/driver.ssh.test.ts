@@ -53,6 +53,18 @@ describe.skipIf(lacks("lxc"))("the Proxmox driver", () => {
     expect(await createProxmoxDriver(plan).architectures(name, signal)).toEqual([names[process.arch]]);
   });
 
+  it("keeps the newest token of a rollout on the host, and refuses older ones there", async () => {
+    const { fence } = createProxmoxDriver(plan);
+    const command = (lease: number, command: number, stop = false) =>
+      fence("one", { token: { fleet: "f", lease, command }, stop }, signal);
+    await command(3, 7);
+    // No CT is there: it is stopped.
+    await command(3, 7, true);
+    await expect(command(3, 6)).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+    await expect(command(2, 99, true)).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+    await command(4, 1);
+  });
+
   describe("before anything is changed", () => {
     const found = async (change: Partial<ProxmoxPlan>) => {
       const findings = await createProxmoxDriver({ ...plan, ...change }).preflight(signal);
