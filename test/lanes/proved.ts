@@ -101,6 +101,10 @@ export const PROVED: Readonly<Record<string, string>> = {
     "The rolling upgrade of the documents goes as it is printed: forward, back from an image that does not start, and on after a kill.",
   "test/e2e/update-manual.nightly.test.ts":
     "`update --mesh` of three nodes that were set up by hand, behind a real sshd and a `systemctl` that is played, under load: no message is lost, a build that does not start goes back, another machine resumes, a wrong host key and an older command are refused.",
+  "test/e2e/update-mesh-kubernetes.nightly.test.ts":
+    "`update --mesh` of three pods of a group under load changes one after the other, takes a failing image back, and goes on after a kill; no message is lost or answered twice.",
+  "test/e2e/update-mesh-proxmox.nightly.test.ts":
+    "`update --mesh` of two CTs under load loses no message and answers none twice, and an image that fails goes back.",
   "test/e2e/update-mesh.nightly.test.ts":
     "`update --mesh` of three containers under load: no message is lost or answered twice, and two nodes always serve.",
   "test/e2e/tag-to-tag.nightly.test.ts":

@@ -8,6 +8,8 @@ export interface LoadReport {
   /** Messages, each sent with one key until it was answered. */
   readonly sent: number;
   readonly answered: number;
+  /** Requests that were not answered in their time, and sent again with the same key. */
+  readonly late: number;
   /** The fewest nodes that served at once. */
   readonly fewest: number;
   /** Node to the longest time that it did not serve, in milliseconds. */
@@ -22,6 +24,8 @@ export interface Load {
 const PAUSE_MS = 200;
 const GIVEN_UP_MS = 300_000;
 const POLL_MS = 100;
+/** Milliseconds for one request: behind a load balancer the way to a pod that has gone may be silent for good. */
+const ANSWER_MS = 30_000;
 
 /** `urls`: of each node by its name. Two senders a node, each with a session of its own. */
 export function startLoad(urls: Readonly<Record<string, string>>, token: string): Load {
@@ -33,16 +37,22 @@ export function startLoad(urls: Readonly<Record<string, string>>, token: string)
   }));
   let sent = 0;
   let answered = 0;
+  let late = 0;
 
   async function answer(first: number, session: string): Promise<void> {
     const idempotencyKey = randomUUID();
     const until = performance.now() + GIVEN_UP_MS;
     sent++;
     for (let at = first; performance.now() < until; at++) {
-      const { text } = await (nodes[at % nodes.length]?.client
-        .send("main", { session, text: `Remember the word ${idempotencyKey}.` }, { idempotencyKey })
-        .catch(() => ({ text: null })) ?? { text: null });
-      if (text !== null) {
+      const signal = AbortSignal.timeout(ANSWER_MS);
+      const text = await nodes[at % nodes.length]?.client
+        .send("main", { session, text: `Remember the word ${idempotencyKey}.` }, { idempotencyKey, signal })
+        .then(
+          (reply) => reply.text,
+          () => null,
+        );
+      if (signal.aborted && text == null) late++;
+      if (text != null) {
         answered++;
         return;
       }
@@ -82,7 +92,7 @@ export function startLoad(urls: Readonly<Record<string, string>>, token: string)
     async stop() {
       stopping.abort();
       await Promise.all(work);
-      return { sent, answered, fewest, longest };
+      return { sent, answered, late, fewest, longest };
     },
   };
 }
