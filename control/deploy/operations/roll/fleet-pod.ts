@@ -67,15 +67,15 @@ async function driverWith(
 }
 
 /** What the group had before, with this image; null where nothing is known of it. */
-export async function formerWith(known: Former, node: string, image: string): Promise<ReadProject | null> {
-  const former = await formerProject(known, node);
+export async function formerWith(from: Former, node: string, image: string): Promise<ReadProject | null> {
+  const former = await formerProject(from, node);
   const had = former?.plan.nodes.find(({ name }) => name === node)?.image ?? null;
   if (had !== null && imageName(had) === image) return former;
   // What was applied since may be another image, which waits for this rollout.
-  const { services, signal } = known.session.run;
-  const identity = await services.images.resolve(image, known.project, signal).catch(() => null);
+  const { services, signal } = from.session.run;
+  const identity = await services.images.resolve(image, from.project, signal).catch(() => null);
   signal.throwIfAborted();
-  return identity === null ? null : withImagesOf(former ?? known.project, { [node]: identity }, () => false);
+  return identity === null ? null : withImagesOf(former ?? from.project, { [node]: identity }, () => false);
 }
 
 async function withLastWords(session: Session, pod: string, work: Promise<void>): Promise<void> {
