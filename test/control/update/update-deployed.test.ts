@@ -91,7 +91,7 @@ describe("update of deployed nodes", () => {
 
   it.each([
     ["rolled_back", "rolled_back"],
-    ["paused", "rolled_back"],
+    ["paused", "paused"],
     ["operator", "operator"],
   ] as const)("says of a rollout that ended as %s: %s", async (outcome, said) => {
     const report: RollReport = {

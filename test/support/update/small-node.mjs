@@ -50,6 +50,7 @@ const server = createServer((request, response) => {
     "/health": health,
     "/health/ready": { ready },
     "/api/memory/tool/memory_stats": stats,
+    "/api/admin/test-turn": { turn_id: "t", text: "yes" },
     ...(existsSync(fleet) ? { "/api/mesh": { nodes: JSON.parse(readFileSync(fleet, "utf8")) } } : {}),
   };
   const result = answers[pathname];
