@@ -33,6 +33,8 @@ export const HOME_OMITTED = [
   "tls.pem",
   "update.json",
   "home.json",
+  // A token that is good for an hour.
+  "join.json",
 ] as const;
 /** Of the deployment directory, besides what cairn.yaml refers to. */
 const DIRECTORY_KEPT = [CONFIG_FILE, SECRETS_FILE, ".gitignore", "infra"];

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { execa } from "execa";
 import type { ImageIdentity } from "../../infra/plan/types.ts";
 import { InfraError } from "../../runtime/contracts/errors.ts";
-import { openFleet } from "../deploy/operations/roll/in-fleet.ts";
+import { openFleet, throughDatabase } from "../deploy/operations/roll/in-fleet.ts";
 import { roll } from "../deploy/operations/roll/roll.ts";
 import type { OperationInput, ReadProject } from "../deploy/operations/services.ts";
 import { openSession } from "../deploy/operations/session.ts";
@@ -102,7 +102,13 @@ async function testAll(
 
 function rollAll(run: OperationInput, image: string, mesh?: MeshOptions): Promise<UpResult | null> {
   const onFailure = mesh?.onFailure ?? "rollback";
-  return roll(run, { image, adopt: false, yes: true, onFailure, ...(mesh === undefined ? {} : { fleet: mesh }) });
+  return roll(run, {
+    image,
+    adopt: false,
+    yes: true,
+    onFailure,
+    ...(mesh === undefined ? {} : { fleet: throughDatabase(mesh) }),
+  });
 }
 
 async function chooseImage({ run, prebuilt, report }: DeployedUpdate, project: ReadProject): Promise<ImageIdentity> {

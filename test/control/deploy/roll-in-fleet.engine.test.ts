@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { preview } from "../../../control/deploy/operations/preview.ts";
+import { throughDatabase } from "../../../control/deploy/operations/roll/in-fleet.ts";
 import { type RollOptions, roll } from "../../../control/deploy/operations/roll/roll.ts";
 import type { NodeAddress } from "../../../control/deploy/operations/services.ts";
 import { unlock } from "../../../control/deploy/operations/unlock.ts";
@@ -63,7 +64,14 @@ const run = ({ gate = () => undefined, onFence = () => undefined, signal }: Play
     },
   });
 const rolled = async (image: string | undefined, play: Play = {}, more: Partial<RollOptions> = {}) => {
-  const options: RollOptions = { image, adopt: false, yes: true, onFailure: "rollback", fleet: FLEET, ...more };
+  const options: RollOptions = {
+    image,
+    adopt: false,
+    yes: true,
+    onFailure: "rollback",
+    fleet: throughDatabase(FLEET),
+    ...more,
+  };
   return SCHEMAS["infra-up"].parse(await roll(run(play), options));
 };
 /** The image that each node's container was made with, by its letter. */
@@ -96,7 +104,7 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
   afterAll(() => rmSync(base, { recursive: true, force: true }));
 
   it("fences all, and then drains, stops, changes and tests one node after the other, the canary first", async () => {
-    const result = await rolled(digest("b"), {}, { fleet: { ...FLEET, canary: "two" } });
+    const result = await rolled(digest("b"), {}, { fleet: throughDatabase({ ...FLEET, canary: "two" }) });
     expect(result).toMatchObject({ healthy: true, roll: { outcome: "rolled", done: ["two", "one"] } });
     expect(fenced).toEqual(["fence two 1", "fence one 1", "stop two 1", "stop one 1"]);
     expect(fleet.seen).toEqual(["drain two with lease 1", "drain one with lease 1"]);
@@ -156,10 +164,10 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
       code: "INFRA_INTERRUPTED",
       details: { hint: expect.stringContaining("`cairn update --mesh --resume`") },
     });
-    const resumed = await rolled(undefined, {}, { fleet: { ...FLEET, resume: true } });
+    const resumed = await rolled(undefined, {}, { fleet: throughDatabase({ ...FLEET, resume: true }) });
     expect(resumed).toMatchObject({ roll: { outcome: "rolled", done: ["one", "two"] } });
     expect(images()).toEqual(["d", "d"]);
-    await expect(rolled(undefined, {}, { fleet: { ...FLEET, resume: true } })).rejects.toMatchObject({
+    await expect(rolled(undefined, {}, { fleet: throughDatabase({ ...FLEET, resume: true }) })).rejects.toMatchObject({
       code: "RUNTIME_NOT_FOUND",
     });
   });
@@ -173,7 +181,7 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
       code: "INFRA_LOCKED",
     });
     expect(images()).toEqual(["e", before[1]]);
-    expect(await rolled(undefined, {}, { fleet: { ...FLEET, resume: true } })).toMatchObject({
+    expect(await rolled(undefined, {}, { fleet: throughDatabase({ ...FLEET, resume: true }) })).toMatchObject({
       roll: { outcome: "rolled" },
     });
     expect(images()).toEqual(["e", "e"]);
@@ -199,10 +207,12 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
       message: "one shares no database with two.",
     });
     fleet = fleetInMemory(SHAPE.nodes);
-    await expect(rolled(digest("f"), {}, { fleet: { ...FLEET, maxUnavailable: 2 } })).rejects.toThrow(
+    await expect(rolled(digest("f"), {}, { fleet: throughDatabase({ ...FLEET, maxUnavailable: 2 }) })).rejects.toThrow(
       /none of the 2 nodes/,
     );
-    await expect(rolled(digest("f"), {}, { fleet: { ...FLEET, canary: "three" } })).rejects.toThrow(/no node three/);
+    await expect(rolled(digest("f"), {}, { fleet: throughDatabase({ ...FLEET, canary: "three" }) })).rejects.toThrow(
+      /no node three/,
+    );
   });
 });
 

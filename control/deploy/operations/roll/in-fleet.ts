@@ -92,18 +92,36 @@ export function fleetOrder(
 
 export interface FleetRoll {
   readonly fleet: Fleet;
-  readonly options: FleetOptions;
   readonly onFailure: OnFailure;
-  /** Every node of the stack. */
-  readonly order: readonly string[];
+  /** Nodes that differ, in the order that was planned for them. */
+  readonly planned: readonly string[];
   readonly images: NodeRun["images"];
 }
 
-/** INFRA_LOCKED, and errors of `beginRollout`; then it can be resumed. */
-export async function rollInFleet(session: Session, prepared: Preparation, roll: FleetRoll): Promise<FleetEnd> {
+/** A rollout through the fleet's database, for the operation that has what any rollout of a stack needs. */
+export interface FleetRollout {
+  /** Errors of `openFleet`. */
+  open(session: Session): Promise<Fleet>;
+  /** INFRA_LOCKED, and errors of `beginRollout`; then it can be resumed. */
+  run(session: Session, prepared: Preparation, roll: FleetRoll): Promise<FleetEnd>;
+}
+
+export function throughDatabase(options: FleetOptions): FleetRollout {
+  return {
+    open: (session) => openFleet(session, options),
+    run: (session, prepared, roll) => rollInFleet(session, prepared, roll, options),
+  };
+}
+
+async function rollInFleet(
+  session: Session,
+  prepared: Preparation,
+  roll: FleetRoll,
+  options: FleetOptions,
+): Promise<FleetEnd> {
   const { services, signal } = session.run;
-  const { fleet, options, onFailure } = roll;
-  const order = membersOf(session.driver, roll.order);
+  const { fleet, onFailure } = roll;
+  const order = membersOf(session.driver, fleetOrder(prepared.project.plan, roll.planned, options.canary));
   refusePause(session, onFailure);
   const images = fleet.interrupted === null ? roll.images : await imagesOf(session, fleet.interrupted);
   const run: NodeRun = { session, prepared, images, gated: true, record: (_name, work) => work() };

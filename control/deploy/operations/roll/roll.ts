@@ -6,7 +6,6 @@
 import { CairnError, type ErrorDetails, InfraError } from "../../../../runtime/contracts/errors.ts";
 import { type FleetEnd, rollFleet } from "../../../rollout/fleet.ts";
 import { foundIn, type OnFailure } from "../../../rollout/fleet-steps.ts";
-import type { FleetOptions } from "../../../rollout/open-fleet.ts";
 import { outputsOf } from "../../engine/checkpoint.ts";
 import type { RollReport, UpResult } from "../../schemas.ts";
 import { requireConsent } from "../consent.ts";
@@ -18,7 +17,7 @@ import { openSession, type Session, withOperatorLock } from "../session.ts";
 import { finish } from "../up.ts";
 import { confirmed, type Preparation, prepareUp } from "../up-preparation.ts";
 import { changeShared } from "./database.ts";
-import { fleetOrder, openFleet, rollInFleet } from "./in-fleet.ts";
+import type { FleetRollout } from "./in-fleet.ts";
 import { isUnrelated, type NodeRun, nodeChange, refuseTogether } from "./node-change.ts";
 import { openRoll, type RollEntry, readRoll } from "./roll-journal.ts";
 import { planRoll, type RollPlan } from "./roll-plan.ts";
@@ -29,7 +28,7 @@ export interface RollOptions {
   readonly yes: boolean;
   readonly onFailure: OnFailure;
   /** Through the database that the nodes share. Undefined: from this machine alone. */
-  readonly fleet?: FleetOptions;
+  readonly fleet?: FleetRollout;
 }
 
 /** Errors of `up`; INFRA_UP_REFUSED for what nodes cannot have one after the other. Null: the answer was no. */
@@ -37,7 +36,7 @@ export async function roll(run: OperationInput, options: RollOptions): Promise<U
   await requireConsent(run, options.yes);
   const session = await openSession(run, { measure: true });
   return withOperatorLock(session, options.fleet === undefined ? "up --roll" : "update --mesh", async () => {
-    const fleet = options.fleet === undefined ? null : await openFleet(session, options.fleet);
+    const fleet = options.fleet === undefined ? null : await options.fleet.open(session);
     const before = fleet === null ? await readRoll(session.files) : null;
     const nodes = session.project.plan.nodes.map(({ name }) => name);
     const image = fleet?.interrupted?.to ?? options.image ?? before?.image ?? undefined;
@@ -52,9 +51,8 @@ export async function roll(run: OperationInput, options: RollOptions): Promise<U
     if (!options.yes && !(await confirmed(session, prepared.project, prepared.whole, prepared.drift))) return null;
     await bringBack(session, prepared, prepared.whole);
     if (fleet !== null && options.fleet !== undefined) {
-      const order = fleetOrder(prepared.project.plan, plan.nodes, options.fleet.canary);
-      const roll = { fleet, options: options.fleet, onFailure: options.onFailure, order, images: release.nodes };
-      return close(session, prepared, plan, reportOf(await rollInFleet(session, prepared, roll), plan));
+      const roll = { fleet, onFailure: options.onFailure, planned: plan.nodes, images: release.nodes };
+      return close(session, prepared, plan, reportOf(await options.fleet.run(session, prepared, roll), plan));
     }
     const report: RollReport = journaled
       ? await carryOut(session, prepared, plan, { before, image, onFailure: options.onFailure, images: release.nodes })
