@@ -228,11 +228,11 @@ it("takes tasks from members alone, and shows them no turns but those of their t
   onTestFinished(() => database.close());
   await registryOf(database).publish((version) => entryOf(keys, { version, name: "guest" }));
   const guest = as(nodeIdOf(keys.publicKey)).to(address);
-  await expect(
-    guest.call("/api/agents/helper/messages", { method: "POST", json: { session: "s", text: "do" } }),
-  ).rejects.toMatchObject({
-    code: "RUNTIME_INVALID_REQUEST",
-  });
+  const said = () => guest.call("/api/agents/helper/messages", { method: "POST", json: { session: "s", text: "do" } });
+  // An id that was unknown a moment ago is looked for again after a second.
+  await expect
+    .poll(() => said().catch(({ code }: { readonly code: string }) => code), { timeout: 20_000, interval: 1_500 })
+    .toBe("RUNTIME_INVALID_REQUEST");
   for (const headers of [{}, { "max-forwards": "0" }]) {
     await expect(guest.call(`/api/agents/helper/turns/${turnId}`, { headers })).rejects.toMatchObject({
       code: "RUNTIME_TURN_UNKNOWN",

@@ -13,6 +13,8 @@ export interface JoinTokens {
    * has used it may repeat its request, whose answer may have been lost.
    */
   consume(secret: string, node: string): Promise<boolean>;
+  /** Whether `consume` would say so now. */
+  admits(secret: string, node: string): Promise<boolean>;
   /** Forgets those whose time is over. */
   prune(): Promise<void>;
 }
@@ -35,6 +37,14 @@ export function createJoinTokens(database: Pick<Database, "query">): JoinTokens 
         [secretHash(secret), node],
       );
       return count > 0;
+    },
+    async admits(secret, node) {
+      const { rows } = await database.query(
+        `/* join-tokens:admits */ select 1 from join_tokens
+         where hash = $1 and expires_at > now() and (used_by is null or used_by = $2)`,
+        [secretHash(secret), node],
+      );
+      return rows.length > 0;
     },
     async prune() {
       await database.query("/* join-tokens:prune */ delete from join_tokens where expires_at < now()");

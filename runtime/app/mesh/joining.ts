@@ -85,6 +85,8 @@ export function createJoining(deps: JoiningDeps): Joining {
       const seen = await assertMember();
       if (!isGenuine(entry))
         throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The entry is not signed by the node that it describes.");
+      // First: who has no token learns nothing of the members.
+      if (!(await deps.tokens.admits(read.secret, entry.id))) throw invalidToken();
       assertWelcome(entry, seen);
       assertWithinSkew(entry.release, await deps.living());
       // Last: a refusal for another reason leaves the token as it is.
