@@ -145,11 +145,12 @@ export function composeTurns(parts: TurnParts) {
       parts.onEnded(agent, state, durationS);
     },
   });
+  // Its own tests need no lease beside that of its identity: the name is nobody else's.
+  const withTests = { ...placement, hosted: () => [...placement.hosted(), own.name] };
   const dispatcher = new Dispatcher({
     database,
     store,
-    // Its own tests need no lease beside that of its identity: the name is nobody else's.
-    placement: { ...placement, hosted: () => [...placement.hosted(), own.name] },
+    placement: withTests,
     run,
     hub,
     limits,
@@ -163,7 +164,7 @@ export function composeTurns(parts: TurnParts) {
     store,
     hub,
     dispatcher,
-    placement,
+    placement: withTests,
     forwarded: parts.peers === null ? null : createForwardedStreams({ places, peers: parts.peers, hub, logger }),
     routing: parts.routing,
     isDraining,

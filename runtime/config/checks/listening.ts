@@ -10,8 +10,9 @@ export function checkListening({ config, env }: CheckInput): Findings {
   if (!runtime) return found;
   // Left out it is `auto` where the node is in a mesh.
   const { tls = mesh?.enabled ? "auto" : "off", listen } = runtime;
-  // Of deployed nodes the plan knows more, and says it itself.
-  if (tls !== "off" && mesh?.enabled && mesh.advertise === undefined && deployment?.target === "manual") {
+  // Of deployed nodes the plan knows more, and says it itself; on one network others find it by mDNS.
+  const isNameless = mesh?.enabled && mesh.advertise === undefined && !mesh.mdns;
+  if (tls !== "off" && isNameless && deployment?.target === "manual") {
     found.warn(
       ["mesh", "advertise"],
       "address-missing",

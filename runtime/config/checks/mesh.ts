@@ -4,16 +4,8 @@ import { type CheckInput, createCollector, type Findings } from "./collector.ts"
 export function checkMesh({ config: { mesh } }: CheckInput): Findings {
   const found = createCollector();
   if (!mesh) return found;
-  const { enabled, seeds, mdns, advertise } = mesh;
+  const { enabled, seeds, mdns } = mesh;
   if (!enabled && seeds.length > 0) found.warn(["mesh", "seeds"], "no-effect", "the mesh is off (mesh.enabled)");
   if (!enabled && mdns) found.warn(["mesh", "mdns"], "no-effect", "the mesh is off (mesh.enabled)");
-  if (enabled && advertise === undefined && !mdns) {
-    found.warn(
-      ["mesh", "enabled"],
-      "no-effect",
-      "no other node can reach this one, or join by it, without mesh.advertise",
-      "set mesh.advertise to the address under which other nodes reach it",
-    );
-  }
   return found;
 }

@@ -382,7 +382,7 @@ deployment: { target: ${target} }`;
       "mesh: { enabled: true, mdns: true, seeds: ['h:1'] }",
       [],
     ],
-    ["a mesh in which no other node reaches this one", "mesh: { enabled: true }", ["mesh.enabled no-effect"]],
+    ["a mesh in which no other node reaches this one", "mesh: { enabled: true }", ["mesh.advertise address-missing"]],
     [
       "a mesh that is off, and what belongs to it",
       "mesh: { mdns: true, seeds: ['h:1'] }",

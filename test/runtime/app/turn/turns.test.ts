@@ -7,7 +7,7 @@ import { createTurns, type TurnsDeps } from "../../../../runtime/app/turn/turns.
 function turnsOf(hub: StreamHub, answer: Promise<void>) {
   const store = { read: () => answer.then(() => ({ state: "running", attempt: 1, user: "ada" })) };
   // What waiting needs; nothing is accepted here.
-  return createTurns({ hub, store } as unknown as TurnsDeps);
+  return createTurns({ hub, store, placement: { hosted: () => ["main"] } } as unknown as TurnsDeps);
 }
 
 it("who waits is told how the turn has ended although the wait ends in the same moment", async () => {
