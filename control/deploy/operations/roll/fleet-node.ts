@@ -115,7 +115,7 @@ export function fleetNode(former: Former, to: ImageIdentity, name: string, chang
   ): Promise<void> {
     const project = image === imageName(to) ? planned : await formerWith(former, node, image);
     if (project === null || change === undefined) {
-      throw new InfraError("INFRA_FAILED", `Nothing is former of what ${name} had before.`);
+      throw new InfraError("INFRA_FAILED", `Nothing is known of what ${name} had before.`);
     }
     const { run, applied, inTurn } = change;
     const drainOther = (pod: string): Promise<void> => fleetNode(former, to, pod).drain(token, HOLD_MS, signal);
