@@ -21,6 +21,8 @@ export interface Fleet {
   readonly interrupted: RolloutEntry | null;
 }
 
+type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
+
 /** UsageError. `count`: how many are changed, where a name stands for several equal ones. */
 export function refuseOptions(
   names: readonly string[],
@@ -41,13 +43,19 @@ export function refuseOptions(
   }
 }
 
-/** INFRA_INTERRUPTED, RUNTIME_NOT_FOUND by what is interrupted. */
+/**
+ * Under the lease, so that a rollout that is under way is not taken for one that was interrupted: INFRA_LOCKED, naming its holder.
+ * INFRA_INTERRUPTED, RUNTIME_NOT_FOUND by what is interrupted.
+ */
 export async function openJournal(
   database: FleetDatabase,
   { resume }: FleetOptions,
+  { holder, sleep }: { readonly holder: string; readonly sleep: Sleep },
   signal: AbortSignal,
 ): Promise<Fleet> {
-  const last = await database.journal.read(signal);
+  const lease = resume ? patient(database.lease, sleep) : database.lease;
+  const { number } = await lease.acquire(holder, signal);
+  const last = await database.journal.read(signal).finally(() => lease.release(number).catch(() => undefined));
   const interrupted = last !== null && last.end === null ? last : null;
   if (resume && interrupted === null) {
     throw new RuntimeError("RUNTIME_NOT_FOUND", "No rollout was interrupted: there is nothing to resume.");
@@ -71,7 +79,7 @@ const EXPIRY_MS = 40_000;
 const RETRY_MS = 2_000;
 
 /** A rollout that was cut off a moment ago is resumed by the same command as one of yesterday. */
-export function patient(lease: FleetLease, sleep: (ms: number, signal: AbortSignal) => Promise<void>): FleetLease {
+export function patient(lease: FleetLease, sleep: Sleep): FleetLease {
   return {
     ...lease,
     async acquire(holder, signal) {

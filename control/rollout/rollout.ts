@@ -30,6 +30,8 @@ export interface RolloutPorts {
   readonly journal: RolloutJournal;
   /** In the order in which they are to be changed: the first is the canary. */
   readonly nodes: readonly NodeDriver[];
+  /** What is done under the lease, after every host is fenced and before the first node is changed; repeatable. */
+  readonly shared?: () => Promise<void>;
 }
 
 export interface RolloutRequest {
@@ -219,6 +221,7 @@ async function carryOut(
     },
     admit: (nodes) => admit(ports, commands, entry, nodes),
     isUnknown: isUnreachable,
+    ...(ports.shared === undefined ? {} : { shared: ports.shared }),
   });
   return close(journal, end);
 }

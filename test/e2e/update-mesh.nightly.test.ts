@@ -140,8 +140,9 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
           await cp(stack.dir, other.dir, { recursive: true });
           // Another machine does not see who holds the lock of this one's directory.
           await rm(join(other.dir, "infra", ".lock"), { force: true });
-          const begun = await other.refused("update", "--mesh", "--prebuilt", image);
-          expect(begun.code).toBe("INFRA_INTERRUPTED");
+          // Locked as long as the lease of the one that sleeps lasts.
+          const begun = async () => (await other.refused("update", "--mesh", "--prebuilt", image)).code;
+          await expect.poll(begun, { timeout: LONG_MS, interval: 5_000 }).toBe("INFRA_INTERRUPTED");
           const resumed = await other.cairn<UpdateResult>("update", "--mesh", "--resume");
           expect(resumed).toMatchObject({ outcome: "updated" });
           containers = await stack.ids();

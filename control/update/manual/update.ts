@@ -31,7 +31,7 @@ export function updateManualFleet(update: ManualUpdate): Promise<UpdateResult> {
     // A rollout that goes on says itself which nodes it does not reach.
     const found = await snapshotAll(fleet.nodes, signal, mesh.resume ? () => undefined : undefined);
     const members = await requireShared(found, signal);
-    const { interrupted } = await openJournal(fleet.database, mesh, signal);
+    const { interrupted } = await openJournal(fleet.database, mesh, await holding(run), signal);
     const from = versionsOf(found.map(({ snapshot }) => snapshot.image));
     const ports = portsOf(update, fleet, members);
     const holder = holderOf(await run.services.identity());
@@ -48,6 +48,10 @@ export function updateManualFleet(update: ManualUpdate): Promise<UpdateResult> {
       return resultOf(await beginRollout(ports, request, signal), from, program.image);
     });
   });
+}
+
+async function holding({ services }: ManualUpdate["run"]) {
+  return { holder: holderOf(await services.identity()), sleep: services.sleep };
 }
 
 function namesOf({ nodes }: ManualFleet): string[] {
@@ -119,7 +123,8 @@ export function planManualFleet(update: ManualUpdate): Promise<UpdatePlan> {
       ),
     );
     const members = found === null ? null : await trying(() => requireShared(found, signal));
-    const opened = members === null ? null : await trying(() => openJournal(fleet.database, mesh, signal));
+    const opened =
+      members === null ? null : await trying(async () => openJournal(fleet.database, mesh, await holding(run), signal));
     const to =
       opened?.interrupted?.to ??
       (prebuilt === undefined

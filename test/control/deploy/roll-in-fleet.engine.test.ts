@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Drift } from "../../../control/deploy/inspection.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
 import { throughDatabase } from "../../../control/deploy/operations/roll/in-fleet.ts";
 import { type RollOptions, roll } from "../../../control/deploy/operations/roll/roll.ts";
@@ -35,15 +36,17 @@ interface Play {
   readonly gate?: (node: string, image: string) => void;
   readonly onFence?: (node: string, stop: boolean) => void;
   readonly signal?: AbortSignal;
+  readonly drift?: readonly Drift[];
 }
 
-const run = ({ gate = () => undefined, onFence = () => undefined, signal }: Play = {}) =>
+const run = ({ gate = () => undefined, onFence = () => undefined, signal, drift = [] }: Play = {}) =>
   infraRun({
     dir,
     home: join(base, "home"),
     ...(signal === undefined ? {} : { signal }),
     target: {
       plugins,
+      drift,
       onFence: (node, { token, stop }) => {
         fenced.push(`${stop ? "stop" : "fence"} ${node} ${token.lease}`);
         onFence(node, stop);
@@ -132,6 +135,12 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
     expect((await preview(run())).changes).toEqual([]);
   });
 
+  it("brings back what was stopped by hand under the lease, after every host is fenced", async () => {
+    const drift = [stopped("two", () => fenced.push("start two"))];
+    expect(await rolled(digest("b"), { drift })).toMatchObject({ healthy: true });
+    expect(fenced.map((line) => line.replace(/ \d+$/, ""))).toEqual(["fence one", "fence two", "start two"]);
+  });
+
   it("gives the node that fails, and those before it, the image that they had", async () => {
     const failing = {
       gate: (node: string, image: string) => fail(node === "two" && image === digest("c"), "not that"),
@@ -147,7 +156,7 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
     // What has it already is left alone.
     fenced = [];
     expect(await rolled(digest("c"))).toMatchObject({ roll: { outcome: "rolled", done: ["two"] } });
-    expect(fenced.filter((line) => line.startsWith("stop"))).toEqual(["stop two 4"]);
+    expect(fenced.filter((line) => line.startsWith("stop"))).toEqual(["stop two 5"]);
     expect(images()).toEqual(["c", "c"]);
   });
 
@@ -190,7 +199,9 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
   it("asks another node where one is away, and is refused while somebody else has the lease", async () => {
     fleet.unreachable.add("one");
     fleet.take("bob@den");
-    await expect(rolled(digest("f"))).rejects.toMatchObject({
+    // What another command line has just stopped looks as if it had been stopped by hand.
+    const drift = [stopped("two", () => fenced.push("start two"))];
+    await expect(rolled(digest("e"), { drift })).rejects.toMatchObject({
       code: "INFRA_LOCKED",
       message: "The fleet is being changed by bob@den.",
     });
@@ -215,6 +226,12 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
     );
   });
 });
+
+function stopped(node: string, start: () => void): Drift {
+  const words = { message: `lab-${node} is stopped.`, remedy: "It is started." };
+  const engine = { forget: [], replace: [], rerun: [], repair: async () => start() };
+  return { kind: "stopped", name: `lab-${node}`, place: "local", node, dataLost: false, ...words, ...engine };
+}
 
 function fail(condition: boolean, why: string): void {
   if (condition) throw new Error(why);

@@ -22,7 +22,7 @@ export function fleetInMemory(members: readonly string[]): FleetInMemory {
   const rollouts: RolloutRecord[] = [];
   const seen: string[] = [];
   const unreachable = new Set<string>();
-  let lease = { number: 0, id: "", holder: "" };
+  let lease = { number: 0, id: "", holder: "", held: false };
   const locked = (): InfraError => new InfraError("INFRA_LOCKED", `The fleet is being changed by ${lease.holder}.`);
   const newest = (number: number): void => {
     if (number !== lease.number) throw locked();
@@ -31,13 +31,13 @@ export function fleetInMemory(members: readonly string[]): FleetInMemory {
   const clientOf = (node: string): Partial<Client> => ({
     mesh: async () => members.map((name) => memberOf(name)),
     acquireRolloutLease: async ({ id, holder }) => {
-      if (lease.id !== "" && lease.id !== id) throw locked();
-      if (lease.id !== id) lease = { number: lease.number + 1, id, holder };
+      if (lease.held && lease.id !== id) throw locked();
+      lease = { number: lease.number + (lease.id === id ? 0 : 1), id, holder, held: true };
       return { fleet: "fleet", number: lease.number, ttlMs: 30_000 };
     },
     renewRolloutLease: async (number) => newest(number),
     releaseRolloutLease: async (number) => {
-      if (number === lease.number) lease = { ...lease, id: "" };
+      if (number === lease.number) lease = { ...lease, held: false };
     },
     rollouts: async (limit) => rollouts.toReversed().slice(0, limit),
     writeRollout: async (record, number) => {
@@ -59,7 +59,7 @@ export function fleetInMemory(members: readonly string[]): FleetInMemory {
     seen,
     unreachable,
     take(holder) {
-      lease = { number: lease.number + 1, id: "another's", holder };
+      lease = { number: lease.number + 1, id: "another's", holder, held: true };
     },
     call: async ({ node }, _signal, work) => {
       if (unreachable.has(node)) throw new InfraError("INFRA_HOST_UNREACHABLE", `${node} is away.`);

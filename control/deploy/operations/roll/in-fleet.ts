@@ -20,18 +20,21 @@ import {
   refuseOptions,
 } from "../../../rollout/open-fleet.ts";
 import { beginRollout, resumeRollout } from "../../../rollout/rollout.ts";
+import { bringBack } from "../drift.ts";
 import type { Session } from "../session.ts";
 import type { Preparation } from "../up-preparation.ts";
 import { fleetNode, type InTurn } from "./fleet-node.ts";
 import { membersOf, nodeOfMember } from "./members.ts";
 import { imageName, type NodeRun } from "./node-change.ts";
 
-/** INFRA_UP_REFUSED where the nodes share no database; INFRA_INTERRUPTED, RUNTIME_NOT_FOUND by what is interrupted; UsageError. */
+/** INFRA_UP_REFUSED where the nodes share no database; INFRA_LOCKED, INFRA_INTERRUPTED, RUNTIME_NOT_FOUND by what is interrupted; UsageError. */
 export async function openFleet(session: Session, options: FleetOptions): Promise<Fleet> {
   const names = session.project.plan.nodes.map(({ name }) => name);
   refuseOptions(names, options, membersOf(session.driver, names).length);
   await requireShared(session);
-  return openJournal(fleetDatabase(session), options, session.run.signal);
+  const { services, signal } = session.run;
+  const by = { holder: holderOf(await services.identity()), sleep: services.sleep };
+  return openJournal(fleetDatabase(session), options, by, signal);
 }
 
 export function fleetDatabase(session: Session): FleetDatabase {
@@ -131,6 +134,8 @@ async function rollInFleet(
     clock: { now: services.now, monotonic: () => performance.now(), sleep: services.sleep },
     lease: options.resume ? patient(fleet.database.lease, services.sleep) : fleet.database.lease,
     journal: fleet.database.journal,
+    // Under the lease: a node that another command line has just stopped is not to be started here.
+    shared: () => bringBack(session, prepared, prepared.whole),
     nodes: order.map(({ name, node }) =>
       fleetNode({ ...run, project: prepared.project }, targetImage(prepared, node), name, change),
     ),

@@ -49,11 +49,11 @@ export async function roll(run: OperationInput, options: RollOptions): Promise<U
     const [first] = plan.nodes;
     if (first !== undefined && plan.shared.length > 0) await refuseTogether({ session, prepared }, first);
     if (!options.yes && !(await confirmed(session, prepared.project, prepared.whole, prepared.drift))) return null;
-    await bringBack(session, prepared, prepared.whole);
     if (fleet !== null && options.fleet !== undefined) {
       const roll = { fleet, onFailure: options.onFailure, planned: plan.nodes, images: release.nodes };
       return close(session, prepared, plan, reportOf(await options.fleet.run(session, prepared, roll), plan));
     }
+    await bringBack(session, prepared, prepared.whole);
     const report: RollReport = journaled
       ? await carryOut(session, prepared, plan, { before, image, onFailure: options.onFailure, images: release.nodes })
       : { outcome: "unchanged", done: [], ...PASSED };
