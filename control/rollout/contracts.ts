@@ -68,7 +68,7 @@ export interface RolloutEnd {
 }
 
 /**
- * Lives with the lease, in the fleet's database: whoever can take the lease can read it, so that another machine can resume. A
+ * Lives with the lease, in the fleet's database: a process that can take the lease can read it, so that another machine can resume. A
  * write is refused (INFRA_LOCKED) for every lease but the newest that was granted: what a new holder reads stays as it is.
  */
 export interface RolloutJournal {

@@ -10,7 +10,7 @@ export interface LeaseTable {
   acquire(name: string, holder: string, ttlMs: number, place?: string): Promise<number | null>;
   /** Ends the lease at once, so that the next holder need not wait for it to run out. */
   release(name: string, holder: string): Promise<void>;
-  /** Names of the leases that begin so and have not run out, whoever holds them. */
+  /** Names of the leases with this prefix that have not expired, of any holder. */
   held(prefix: string): Promise<readonly string[]>;
   /** What holders have written beside the lease; undefined where there never was one. It outlives them. */
   read(name: string): Promise<Readonly<Record<string, unknown>> | undefined>;

@@ -27,7 +27,7 @@ export interface MadeCertificate {
   readonly cert: string;
 }
 
-/** `names`: host names and IP addresses that clients may reach it by. It signs nothing else, whoever trusts it. */
+/** `names`: host names and IP addresses that clients may reach it by. It signs nothing else (CA:FALSE). */
 export async function makeCertificate(names: readonly string[], span: CertificateSpan): Promise<MadeCertificate> {
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
   const certificate = await X509CertificateGenerator.createSelfSigned(

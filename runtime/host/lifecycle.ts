@@ -18,7 +18,7 @@ export interface NodeLifecycle extends Lifecycle {
 
 /**
  * Milliseconds from the beginning of a drain until something closes: proxies and clusters ask only every few seconds whether a node
- * is ready. Within the drain deadline, so that whoever ends nodes need not know of it.
+ * is ready. Within the drain deadline, so that supervisors need no longer stop timeout.
  */
 const NOTICE_MS = 5_000;
 
