@@ -124,6 +124,31 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
       expect(report.fewest).toBe(2);
     });
 
+    it("ends in a state that its history names where PostgreSQL starts anew in its middle, and loses no message", {
+      timeout: LONG_MS,
+    }, async () => {
+      const stack = await typedStack(NODES);
+      await stack.cairn("infra", "up", "--yes");
+      const former = await imagesOf(stack);
+      const image = await imageOf(stack, "2");
+      const load = loadOn(stack);
+      const restart = () => docker("restart", "--time", "10", `${stack.name}-postgres`);
+      const result = await stack.meanwhile<UpdateResult>(
+        '"phase":"gate"',
+        restart,
+        ...["update", "--mesh", "--prebuilt", image],
+      );
+      const report = await load.stop();
+      console.log(`PostgreSQL restarted during update --mesh: ${result.outcome}, ${JSON.stringify(report)}`);
+      await expectAnswered(stack, report);
+      expect(["updated", "rolled_back"]).toContain(result.outcome);
+      const found = new Set(await imagesOf(stack));
+      expect(found.size).toBe(1);
+      expect(found.has(former[0] ?? "")).toBe(result.outcome === "rolled_back");
+      const { rollouts } = await stack.cairn<UpdateHistory>("update", "--mesh", "--history");
+      expect(rollouts.map(({ outcome }) => outcome)).toEqual([result.outcome === "updated" ? "passed" : "rolled_back"]);
+    });
+
     it("is resumed from another directory while the former command sleeps, which then changes nothing any more", {
       timeout: LONG_MS,
     }, async () => {

@@ -14,6 +14,15 @@ export interface LoadReport {
   readonly fewest: number;
   /** Node to the longest time that it did not serve, in milliseconds. */
   readonly longest: Readonly<Record<string, number>>;
+  /** Each time that a node did not serve. */
+  readonly outages: readonly Outage[];
+}
+
+/** Milliseconds on the clock of `performance.now()`. */
+export interface Outage {
+  readonly node: string;
+  readonly from: number;
+  readonly until: number;
 }
 
 export interface Load {
@@ -69,16 +78,16 @@ export function startLoad(urls: Readonly<Record<string, string>>, token: string)
 
   let fewest = nodes.length;
   const downSince = new Map<string, number>();
-  const longest: Record<string, number> = {};
+  const outages: Outage[] = [];
   async function watch(): Promise<void> {
     while (!stopping.signal.aborted) {
       const ready = await Promise.all(nodes.map(({ baseUrl }) => serves(baseUrl)));
       const now = performance.now();
       fewest = Math.min(fewest, ready.filter(Boolean).length);
       for (const [index, { name }] of nodes.entries()) {
-        if (ready[index]) downSince.delete(name);
-        else downSince.set(name, downSince.get(name) ?? now);
-        longest[name] = Math.max(longest[name] ?? 0, now - (downSince.get(name) ?? now));
+        const from = downSince.get(name);
+        if (!ready[index]) downSince.set(name, from ?? now);
+        else if (downSince.delete(name)) outages.push({ node: name, from: from ?? now, until: now });
       }
       await sleep(POLL_MS);
     }
@@ -92,7 +101,11 @@ export function startLoad(urls: Readonly<Record<string, string>>, token: string)
     async stop() {
       stopping.abort();
       await Promise.all(work);
-      return { sent, answered, late, fewest, longest };
+      const until = performance.now();
+      for (const [node, from] of downSince) outages.push({ node, from, until });
+      const longest: Record<string, number> = Object.fromEntries(nodes.map(({ name }) => [name, 0]));
+      for (const { node, from, until } of outages) longest[node] = Math.max(longest[node] ?? 0, until - from);
+      return { sent, answered, late, fewest, longest, outages };
     },
   };
 }
