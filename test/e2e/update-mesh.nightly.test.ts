@@ -79,6 +79,20 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
       expect(again.outcome).toBe("unchanged");
     });
 
+    it("changes two at a time after the canary where two may be out of service", { timeout: LONG_MS }, async () => {
+      const stack = await typedStack(NODES);
+      await stack.cairn("infra", "up", "--yes");
+      const image = await imageOf(stack, "2");
+      const load = loadOn(stack);
+      const args = ["update", "--mesh", "--prebuilt", image, "--max-unavailable", "2"];
+      const result = await stack.cairn<UpdateResult>(...args);
+      const report = await load.stop();
+      expect(result).toMatchObject({ outcome: "updated" });
+      await expectAnswered(stack, report);
+      expect(report.fewest).toBeGreaterThanOrEqual(1);
+      expect(new Set(await imagesOf(stack)).size).toBe(1);
+    });
+
     it("goes back where the image does not start, or ends after it was ready, and no message is lost meanwhile", {
       timeout: LONG_MS,
     }, async () => {
@@ -103,6 +117,7 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
       expect(report.fewest).toBe(2);
       const { rollouts } = await stack.cairn<UpdateHistory>("update", "--mesh", "--history");
       expect(rollouts.map(({ outcome }) => outcome)).toEqual(["rolled_back", "rolled_back"]);
+      expect(await stack.cairn("infra", "preview")).toMatchObject({ changes: [] });
     });
 
     it("goes on after kill -9 wherever it was, and nobody is answered twice", { timeout: LONG_MS }, async () => {
