@@ -3,7 +3,7 @@
  * outside of any Pulumi program.
  */
 
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -19,7 +19,7 @@ import type { Report } from "../inspection.ts";
 import { attestationsOf, type BuildInput, buildArguments } from "./arguments.ts";
 import { pinBaseImage } from "./base-image.ts";
 import { findBuilder } from "./builder.ts";
-import { assembleContext, FIXED_TIME_S } from "./context.ts";
+import { assembleContext, contentHash, FIXED_TIME_S } from "./context.ts";
 import { buildFailure, shorten } from "./failure.ts";
 import { BuildProgress } from "./progress.ts";
 import { checkAgainstBuilder, checkRequest } from "./request.ts";
@@ -74,12 +74,15 @@ export async function buildImage(
   const epoch = work.sourceDateEpoch ?? null;
   const directory = await mkdtemp(join(tmpdir(), "cairn-build-"));
   try {
-    const context = join(directory, "context");
+    const assembled = join(directory, "context");
     const metadataFile = join(directory, "metadata.json");
     report("Putting the context together");
-    await mkdir(context);
+    await mkdir(assembled);
     const { pluginDirs, skillDirs } = deployment;
-    const leftOut = await assembleContext(context, { source, pluginDirs, skillDirs, timeS: epoch ?? FIXED_TIME_S });
+    const leftOut = await assembleContext(assembled, { source, pluginDirs, skillDirs, timeS: epoch ?? FIXED_TIME_S });
+    // BuildKit keeps what it was sent from a directory of the same name, and takes a file of the same size and time for unchanged.
+    const context = join(directory, `cairn-${await contentHash(assembled)}`);
+    await rename(assembled, context);
     for (const path of leftOut) work.warn(`${path} may hold a secret: it is not in the image.`);
     const { version, revision, url } = source;
     const base = await pinBaseImage(request.baseImage, builder, signal);

@@ -3,8 +3,22 @@
  * it, and the same files give the same bytes, so that unchanged steps are found in the cache.
  */
 
-import { chmod, copyFile, cp, lutimes, mkdir, readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { createHash } from "node:crypto";
+import {
+  chmod,
+  copyFile,
+  cp,
+  lstat,
+  lutimes,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
+import { basename, dirname, join, relative } from "node:path";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { pluginsIn } from "../../../runtime/files/plugin-package.ts";
 import { copyExtra, type ExtraKind } from "./extras.ts";
@@ -53,6 +67,19 @@ export async function assembleContext(target: string, input: ContextInput): Prom
   ];
   await normalizeTimes(target, input.timeS);
   return leftOut;
+}
+
+/** Of the paths and contents of all files below a directory, in hexadecimal digits. */
+export async function contentHash(directory: string): Promise<string> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+  const hash = createHash("sha256");
+  for (const path of files.sort()) {
+    const link = (await lstat(path)).isSymbolicLink();
+    const content = link ? Buffer.from(await readlink(path)) : await readFile(path);
+    hash.update(`${relative(directory, path)}\0${content.length}\0`).update(content);
+  }
+  return hash.digest("hex");
 }
 
 async function copyExtras(target: string, kind: ExtraKind, directories: readonly string[]): Promise<readonly string[]> {

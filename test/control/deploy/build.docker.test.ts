@@ -243,6 +243,37 @@ describe("a second build", () => {
   it("of the same files is the same image", async () => {
     expect((await build()).id).toBe(built.id);
   });
+
+  it("has what was changed, also where no file became longer or shorter", async () => {
+    const changed = await installPackage(await temporaryDirectory());
+    const plugin = { "words/package.json": JSON.stringify({ name: "words", type: "module", cairn: { kind: "tool" } }) };
+    const first = await write(await temporaryDirectory(), {
+      ...plugin,
+      "words/index.js": "export const word = 'one';",
+    });
+    const second = await write(await temporaryDirectory(), {
+      ...plugin,
+      "words/index.js": "export const word = 'two';",
+    });
+    const said = async (root: string, pluginDir: string) => {
+      const { reference, version } = await build({ root, deployment: { pluginDirs: [pluginDir] } });
+      const program = `
+        import { readFileSync } from "node:fs";
+        const { version } = JSON.parse(readFileSync("/opt/cairn/package.json", "utf8"));
+        console.log(version, (await import("/opt/cairn/plugins/0/words/index.js")).word);`;
+      expect(await inImage(reference, program)).toMatch(new RegExp(`^${version} `));
+      return (await inImage(reference, program)).split(" ")[1];
+    };
+    expect(await said(installed, first)).toBe("one");
+    expect(await said(installed, second)).toBe("two");
+    const manifest = join(changed, "package.json");
+    const text = await readFile(manifest, "utf8");
+    await writeFile(
+      manifest,
+      text.replace(/"version": "(\d)/, (_all, digit) => `"version": "${9 - Number(digit)}`),
+    );
+    expect(await said(changed, second)).toBe("two");
+  });
 });
 
 describe("a push", () => {
