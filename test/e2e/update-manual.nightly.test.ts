@@ -7,7 +7,7 @@ import { openHost } from "../../control/update/manual/host.ts";
 import { manualNode } from "../../control/update/manual/node.ts";
 import type { UpdateHistory, UpdatePlan, UpdateResult } from "../../control/update/result.ts";
 import { lacks } from "../lanes/tools.ts";
-import { type LoadReport, startLoad } from "../support/fleet-load.ts";
+import { type LoadReport, startLoad, summaryOf } from "../support/fleet-load.ts";
 import { type ManualFleetFixture, manualFleet, packed } from "../support/manual/fleet.ts";
 import { TOKEN } from "../support/node-process.ts";
 import { type Operator, operator } from "../support/operator.ts";
@@ -65,7 +65,7 @@ describe.skipIf(lacks("sshd", "postgresql"))(
       const load = loadOn(fleet);
       const result = await own.document<UpdateResult>("update", "--mesh", "--prebuilt", next, "--canary", "b");
       const report = await load.stop();
-      console.log(`update --mesh of three nodes that were set up by hand: ${JSON.stringify(report)}`);
+      console.log(`update --mesh of three nodes that were set up by hand: ${summaryOf(report)}`);
       expect(result).toMatchObject({ outcome: "updated", target: "manual", from: before, to: NEXT, reason: null });
       expect(await versionsOf(fleet)).toEqual([NEXT, NEXT, NEXT]);
       await expectAnswered(fleet, report);

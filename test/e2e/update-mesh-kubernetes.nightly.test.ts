@@ -9,7 +9,7 @@ import type { UpdateHistory, UpdatePlan, UpdateResult } from "../../control/upda
 import { lacks } from "../lanes/tools.ts";
 import { uniqueName } from "../support/docker/containers.ts";
 import { IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
-import { type Load, type LoadReport, startLoad } from "../support/fleet-load.ts";
+import { type Load, type LoadReport, startLoad, summaryOf } from "../support/fleet-load.ts";
 import { kubectlProgram } from "../support/kubernetes/binaries.ts";
 import { type LiveCluster, loadImage, useLiveCluster } from "../support/kubernetes/live-cluster.ts";
 import { type Operator, operator } from "../support/operator.ts";
@@ -53,7 +53,7 @@ describe.skipIf(lacks("live-cluster", "live-cluster-images", "pulumi-kubernetes"
       });
       const fewest = await watch();
       const report = await load.stop();
-      console.log(`update --mesh of three pods: ${JSON.stringify({ ...report, fewest })}`);
+      console.log(`update --mesh of three pods: ${summaryOf({ ...report, fewest })}`);
       await stack.expectAnswered(report);
       expect(fewest).toBe(2);
       const given = await stack.marks(PODS);
@@ -88,7 +88,7 @@ describe.skipIf(lacks("live-cluster", "live-cluster-images", "pulumi-kubernetes"
       await stack.killedAt("Testing lab-main-1", "update", "--mesh", "--prebuilt", second);
       expect(await stack.resumed()).toMatchObject({ outcome: "updated" });
       const report = await load.stop();
-      console.log(`update --mesh of three pods, killed and resumed: ${JSON.stringify(report)}`);
+      console.log(`update --mesh of three pods, killed and resumed: ${summaryOf(report)}`);
       await stack.expectAnswered(report);
       const { rollouts } = await stack.cairn<UpdateHistory>("update", "--mesh", "--history");
       expect(rollouts).toMatchObject([{ outcome: "passed", done: PODS }]);

@@ -14,7 +14,7 @@ import type { UpdateHistory, UpdateResult } from "../../control/update/result.ts
 import { lacks } from "../lanes/tools.ts";
 import { uniqueName } from "../support/docker/containers.ts";
 import { ensureTestImages, IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
-import { type LoadReport, startLoad } from "../support/fleet-load.ts";
+import { type LoadReport, startLoad, summaryOf } from "../support/fleet-load.ts";
 import { type Operator, operator } from "../support/operator.ts";
 import { type ProxmoxTestHost, startProxmox } from "../support/proxmox/host.ts";
 
@@ -52,7 +52,7 @@ describe.skipIf(lacks("lxc", "docker-images", "pulumi-command"))("update --mesh 
       outcome: "updated",
     });
     const report = await load.stop();
-    console.log(`update --mesh of two CTs: ${JSON.stringify(report)}`);
+    console.log(`update --mesh of two CTs: ${summaryOf(report)}`);
     await expectAnswered(host, report);
     expect(report.fewest).toBe(1);
     const given = await imagesOf(host);

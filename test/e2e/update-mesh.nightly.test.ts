@@ -9,7 +9,7 @@ import { lacks } from "../lanes/tools.ts";
 import { IMAGES_TIMEOUT_MS } from "../support/docker/images.ts";
 import { TYPED_TOKEN, type TypedStack, typedStack } from "../support/docker/typed-stack.ts";
 import { docker } from "../support/docker-lane.ts";
-import { type LoadReport, startLoad } from "../support/fleet-load.ts";
+import { type LoadReport, startLoad, summaryOf } from "../support/fleet-load.ts";
 import { operator } from "../support/operator.ts";
 
 /** Twice as long as it takes where other suites share the processors. */
@@ -65,7 +65,7 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
       const load = loadOn(stack);
       const result = await stack.cairn<UpdateResult>("update", "--mesh", "--prebuilt", image, "--canary", "b");
       const report = await load.stop();
-      console.log(`update --mesh of three containers: ${JSON.stringify(report)}`);
+      console.log(`update --mesh of three containers: ${summaryOf(report)}`);
       expect(result).toMatchObject({ outcome: "updated", restarted: true });
       await expectAnswered(stack, report);
       expect(report.fewest).toBe(2);
@@ -154,7 +154,7 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
         ...["update", "--mesh", "--prebuilt", image],
       );
       const report = await load.stop();
-      console.log(`PostgreSQL restarted during update --mesh: ${result.outcome}, ${JSON.stringify(report)}`);
+      console.log(`PostgreSQL restarted during update --mesh: ${result.outcome}, ${summaryOf(report)}`);
       await expectAnswered(stack, report);
       expect(["updated", "rolled_back"]).toContain(result.outcome);
       const found = new Set(await imagesOf(stack));

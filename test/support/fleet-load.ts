@@ -25,6 +25,11 @@ export interface Outage {
   readonly until: number;
 }
 
+/** For the log of a run. */
+export function summaryOf({ outages: _, ...summary }: LoadReport): string {
+  return JSON.stringify(summary);
+}
+
 export interface Load {
   stop(): Promise<LoadReport>;
 }
