@@ -20,12 +20,11 @@ export interface DepartRequest {
 }
 
 export async function leave(
-  client: Pick<Client, "leaveMesh" | "mesh">,
+  client: Pick<Client, "leaveMesh" | "health">,
   { force, ...request }: DepartRequest & { readonly force: boolean },
 ): Promise<Departed<"left">> {
-  const own = (await client.mesh({ signal: request.signal })).find((node) => node.self);
-  // A node that was revoked is in no list, and gets a new identity by leaving.
-  const name = own?.name ?? "this node";
+  // By itself: a node that was revoked is in no list, and gets a new identity by leaving.
+  const { name } = (await client.health({ signal: request.signal })).node;
   const what = `${name} leaves its mesh, and its key is no member's again.`;
   if (!(await isConfirmed(name, what, request))) return { outcome: "declined", id: null, name, notified: 0 };
   return { outcome: "left", ...(await client.leaveMesh({ signal: request.signal, force })) };
