@@ -4,7 +4,7 @@ import { UsageError } from "../output/failure.ts";
 import { findDeployment } from "../service/deployment.ts";
 import type { InitResult } from "../wizard/setup.ts";
 import { prepareJoin, requireManual } from "./join.ts";
-import { readToken, type TokenInput } from "./read-token.ts";
+import { isToken, notAnArgument, readToken, type TokenInput } from "./read-token.ts";
 
 export interface JoinSetup {
   readonly host: string;
@@ -19,6 +19,7 @@ export interface JoinSetup {
 
 /** The token is read before anything is asked or written: without it the setup would be for another node. */
 export async function setUpToJoin({ host, name, advertise, flags, token, setup }: JoinSetup): Promise<InitResult> {
+  if (isToken(host)) throw notAnArgument("--join takes an address");
   const { target } = flags;
   if (target !== undefined && target !== "manual") requireManual(String(target));
   const read = await readToken(token);
@@ -33,6 +34,8 @@ export async function setUpToJoin({ host, name, advertise, flags, token, setup }
   await prepareJoin({ deployment, host, token: read, name, advertise, signal: token.signal });
   return {
     ...result,
+    // A node of a mesh serves TLS.
+    url: `https://${result.listen}`,
     notes: [
       ...result.notes,
       `The node joins the mesh of ${host} at its first start; \`cairn mesh list\` then shows the members.`,

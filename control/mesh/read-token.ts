@@ -2,7 +2,7 @@
 
 import { stat } from "node:fs/promises";
 import process from "node:process";
-import { readJoinToken } from "../../runtime/contracts/join-token.ts";
+import { JOIN_TOKEN_PREFIX, readJoinToken } from "../../runtime/contracts/join-token.ts";
 import type { JoinToken } from "../../runtime/contracts/membership.ts";
 import { readAnswer } from "../login/paste.ts";
 import { Interrupted, needsTerminal, UsageError } from "../output/failure.ts";
@@ -22,6 +22,19 @@ export interface TokenInput {
 const LONGEST = 4_096;
 const OTHERS = 0o077;
 
+/** Of the arguments of a process, which other users of the machine can see; it is not repeated. */
+export function notAnArgument(what: string): UsageError {
+  return new UsageError(
+    `${what}, and this is a token: other users of this machine can see it in an argument.`,
+    "Write it into a file and pass --token-file FILE, or pipe it in with --token-file -.",
+  );
+}
+
+/** Whether an argument is what `mesh token` prints, or a part of it. */
+export function isToken(text: string): boolean {
+  return text.startsWith(JOIN_TOKEN_PREFIX);
+}
+
 /** As text and as what it says. UsageError without a terminal and a file, and for what is no such token. */
 export async function readToken(input: TokenInput): Promise<{ readonly text: string; readonly token: JoinToken }> {
   const text = (input.file === undefined ? await asked(input) : await firstLine(input.file, input)).trim();
@@ -30,11 +43,12 @@ export async function readToken(input: TokenInput): Promise<{ readonly text: str
   if (token !== null) return { text, token };
   throw new UsageError(
     text === "" ? "The token is empty." : "That is no token for joining, or a part of one.",
-    "It is one line that begins with cairn-join-, as `cairn mesh token` prints it on a member.",
+    "It is one line that begins with cairn-join-; `cairn mesh token` there, on a member, prints it.",
   );
 }
 
 async function firstLine(file: string, { note, signal }: TokenInput): Promise<string> {
+  if (isToken(file)) throw notAnArgument("--token-file takes the name of a file");
   if (file === STANDARD) {
     if (process.stdin.isTTY) throw new UsageError("Standard input is a terminal.", "Pipe the token in.");
     return readAnswer(signal);

@@ -30,13 +30,13 @@ export function invocationOf({ argv, script, env, cwd }: Call): Invocation {
 
 /**
  * Replaces each command between backticks. Comments of a file that is shown, such as cairn.yaml in a diff, stay as they are
- * written.
+ * written, and so does a command with "there" behind it: it is typed on another machine.
  */
 export function typedCommands(text: string, { program, dir }: Invocation): string {
   if (program === "cairn" && dir === undefined) return text;
   return text.replace(/^.*$/gm, (line) => {
     const [said = "", ...comment] = line.split(/(?=# )/);
-    const typed = said.replace(/`cairn\s([^`]+)`/g, (_all, words: string) => {
+    const typed = said.replace(/`cairn\s([^`]+)`(?! there\b)/g, (_all, words: string) => {
       // What comes after `--` is of another program.
       const [own = "", ...others] = words.split(/(?= -- )/);
       const where = dir === undefined || /(^|\s)--(dir|help)\b/.test(own) ? "" : ` --dir ${shellWord(dir)}`;

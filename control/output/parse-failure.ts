@@ -1,5 +1,7 @@
 /** What the parser of flags and arguments refuses, in our words: its own speak of arguments as a program sees them. Pure. */
 
+import { JOIN_TOKEN_PREFIX } from "../../runtime/contracts/join-token.ts";
+
 /** `message`: of the parser. What is not known stays as it is, on one line. */
 export function parseWords(message: string): string {
   const text = message.replace(/\n\s*See more help with --help\s*$/, "").trim();
@@ -15,7 +17,7 @@ type Words = (found: RegExpExecArray) => string;
 
 const WORDS: readonly (readonly [RegExp, Words])[] = [
   [/^Nonexistent flags?: (.+)$/s, ([, flags = ""]) => `There is no flag ${list(flags.split(", "))} here.`],
-  [/^Unexpected arguments?: (.+)$/s, ([, words = ""]) => `This is one argument too many: ${words}.`],
+  [/^Unexpected arguments?: (.+)$/s, ([, words = ""]) => tooMany(words)],
   [
     /^Missing \d+ required args?:\n(.+?)(?:\n\nNote:.*)?$/s,
     ([, rows = ""]) => `An argument is missing: ${rows.split("\n").map(argumentOf).join("; ")}.`,
@@ -41,6 +43,12 @@ const WORDS: readonly (readonly [RegExp, Words])[] = [
   [/^Flag (--\S+) can only be specified once$/s, ([, flag]) => `${flag} can be given only once.`],
   [/^The following errors? occurred:\s+(.+)$/s, ([, reasons = ""]) => reasons.split(/\n\s*/).map(reasonOf).join(" ")],
 ];
+
+/** A token for joining is not repeated: what commands print may be kept. */
+function tooMany(words: string): string {
+  if (!words.includes(JOIN_TOKEN_PREFIX)) return `This is one argument too many: ${words}.`;
+  return "A token for joining is no argument: other users of this machine can see it there. Pass --token-file FILE.";
+}
 
 function reasonOf(reason: string): string {
   const exclusive = /^(--\S+?)(?:=.*)? cannot also be provided when using (--\S+)$/s.exec(reason);

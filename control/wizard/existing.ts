@@ -16,6 +16,8 @@ export interface Existing extends ExistingAnswers {
   readonly text: string;
   /** Of the embedded store, where the file gives it: another backend takes it out of the file. */
   readonly storePath: string | null;
+  /** Whether the node serves TLS. */
+  readonly tls: boolean;
 }
 
 /**
@@ -40,7 +42,18 @@ export async function readExisting(
   const source = parseYaml(text, file);
   if (inspection.loaded === null && Object.keys(source.tree).length === 0 && inspection.error) throw inspection.error;
   const path = valueAt(source.tree, ["memory", "embedded", "path"]);
-  return { ...existingAnswers(source.tree), text, storePath: typeof path === "string" ? path : null };
+  return {
+    ...existingAnswers(source.tree),
+    text,
+    storePath: typeof path === "string" ? path : null,
+    tls: servesTls(source.tree),
+  };
+}
+
+/** By `runtime.tls`, which a mesh sets to `auto` where it is absent. */
+function servesTls(tree: TreeMap): boolean {
+  const tls = valueAt(tree, ["runtime", "tls"]);
+  return tls == null ? valueAt(tree, ["mesh", "enabled"]) === true : tls !== "off" && tls !== false;
 }
 
 export function alreadyThere(file: string): ConfigError {

@@ -75,6 +75,7 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
     ...notesFor({ answers, provider, facts, env: options.env, inFile }),
   ];
   const changed = edit === null || edit.changed || (await addsFiles(dir, plan)) || token.secrets.length > 0;
+  const listen = answers.listen ?? USUAL_LISTEN;
   return {
     plan,
     stack: name,
@@ -87,7 +88,8 @@ export async function planSetup(input: SetupInput): Promise<PreparedSetup> {
       agent: answers.agents[0]?.name ?? "main",
       agents: answers.agents.map((agent) => agent.name),
       channels: answers.channels.map(({ id }) => id),
-      listen: answers.listen ?? USUAL_LISTEN,
+      listen,
+      url: `${existing?.tls === true ? "https" : "http"}://${listen}`,
       memory: answers.memory ?? "embedded",
       provider,
       token: token.token,

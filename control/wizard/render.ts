@@ -24,7 +24,7 @@ export interface InitPage {
 }
 
 export function renderInit(result: InitResult, mark: Mark, page: InitPage = {}): string {
-  const { provider, dir, memory, listen, token, target, channels, agents, diff, files, next } = result;
+  const { provider, dir, memory, url, token, target, channels, agents, diff, files, next } = result;
   if (diff !== null && files.length === 0) return "Nothing to change: the configuration says that already.";
   const model = provider.model === undefined ? "" : `, model ${provider.model}`;
   const tokens = {
@@ -38,7 +38,7 @@ export function renderInit(result: InitResult, mark: Mark, page: InitPage = {}):
     [agents.length === 1 ? "Agent" : "Agents", agents.join(", ")],
     ...(channels.length > 0 ? [["Channels", channels.join(", ")]] : []),
     ["Memory", MEMORY[memory]],
-    ...(target === "manual" ? [["Address", `http://${listen}`]] : []),
+    ...(target === "manual" ? [["Address", url]] : []),
     ["Token", tokens[token]],
   ];
   const done = diff === null ? "Set up" : "Changed";

@@ -48,6 +48,8 @@ export interface InitResult {
   readonly agents: readonly string[];
   readonly channels: readonly string[];
   readonly listen: string;
+  /** Where a node of this machine then answers: `https` where the configuration has it serve TLS. */
+  readonly url: string;
   readonly memory: "embedded" | "postgres" | "datahub";
   readonly provider: ProviderChoice;
   /** Where the owner's token comes from; its value is in .env (or the environment) and never in a result. */

@@ -4,7 +4,8 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { JoinToken } from "./membership.ts";
 
-const PREFIX = "cairn-join-";
+/** What such a text begins with. */
+export const JOIN_TOKEN_PREFIX = "cairn-join-";
 
 const tokenSchema = z.strictObject({
   url: z.url({ protocol: /^https$/ }).max(500),
@@ -18,15 +19,17 @@ const tokenSchema = z.strictObject({
 });
 
 export function writeJoinToken(token: JoinToken): string {
-  return PREFIX + Buffer.from(JSON.stringify(token)).toString("base64url");
+  return JOIN_TOKEN_PREFIX + Buffer.from(JSON.stringify(token)).toString("base64url");
 }
 
 /** Null for what is no such token: cut off, of another kind, or of a later version. */
 export function readJoinToken(text: string): JoinToken | null {
   const body = text.trim();
-  if (!body.startsWith(PREFIX) || body.length > 4_096) return null;
+  if (!body.startsWith(JOIN_TOKEN_PREFIX) || body.length > 4_096) return null;
   try {
-    return tokenSchema.parse(JSON.parse(Buffer.from(body.slice(PREFIX.length), "base64url").toString("utf8")));
+    return tokenSchema.parse(
+      JSON.parse(Buffer.from(body.slice(JOIN_TOKEN_PREFIX.length), "base64url").toString("utf8")),
+    );
   } catch {
     return null;
   }

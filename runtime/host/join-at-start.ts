@@ -4,6 +4,8 @@ import { CairnError } from "../contracts/errors.ts";
 import type { Logger } from "../contracts/ports.ts";
 import { readJoinFile, removeJoinFile } from "../files/join-file.ts";
 
+const JOIN = "`cairn mesh join HOST --token-file FILE` joins while the node runs.";
+
 /**
  * Why this node has not joined; null: it has, or was not to. The file stays where the other node could not be reached: the next
  * start tries again. It goes where the token is refused, since that is good for nothing any more.
@@ -25,6 +27,7 @@ export async function joinAtStart(
     const reason = error instanceof Error ? error.message : String(error);
     const hint = error instanceof CairnError ? error.details.hint : undefined;
     logger.error({ reason, hint, again }, "this node could not join the mesh");
-    return `this node could not join: ${reason}${hint === undefined ? "" : ` ${hint}`}`;
+    const next = again ? "The next start tries again; " : "";
+    return ["this node could not join:", reason, hint, `${next}${JOIN}`].filter((part) => part !== undefined).join(" ");
   }
 }

@@ -4,7 +4,7 @@ import { connect } from "node:tls";
 import type { MeshCalls } from "../app/mesh/gossip.ts";
 import { call, connectionTo } from "../client/http.ts";
 import type { PeerClients } from "../client/peer.ts";
-import { RuntimeError } from "../contracts/errors.ts";
+import { CairnError, RuntimeError } from "../contracts/errors.ts";
 
 const JOIN_MS = 30_000;
 
@@ -18,14 +18,32 @@ export function createMeshCalls(peers: PeerClients): MeshCalls {
         .call<{ revocation: unknown }>(`/api/mesh/revocations/${node}`, { signal });
       return revocation;
     },
-    join: (url, pins, body, signal) =>
-      call(connectionTo({ baseUrl: url, certificate: pins, timeoutMs: JOIN_MS }), "/api/mesh/join", {
-        method: "POST",
-        json: body,
-        signal,
-      }),
+    async join(url, pins, body, signal) {
+      const connection = connectionTo({ baseUrl: url, certificate: pins, timeoutMs: JOIN_MS });
+      try {
+        return await call(connection, "/api/mesh/join", { method: "POST", json: body, signal });
+      } catch (error) {
+        if (!(error instanceof CairnError) || error.code !== "RUNTIME_CERTIFICATE_REFUSED") throw error;
+        throw (await isAnother(url, pins, signal)) ? otherNode(url, error) : error;
+      }
+    },
     certificateAt,
   };
+}
+
+/** Whether somebody else answers than the node of the certificates; false where it is that one, and its certificate has expired. */
+async function isAnother(url: string, pins: readonly string[], signal: AbortSignal): Promise<boolean> {
+  const shown = await certificateAt(url, signal).catch(() => null);
+  signal.throwIfAborted();
+  return shown !== null && !pins.includes(shown);
+}
+
+function otherNode(url: string, cause: Error): RuntimeError {
+  return new RuntimeError(
+    "RUNTIME_CERTIFICATE_REFUSED",
+    `Not the node that made the token answers at ${url}: its certificate is none of those that the token names.`,
+    { hint: "Give the address of that node, or a token of the one that answers: `cairn mesh token` there.", cause },
+  );
 }
 
 /** The caller compares it with those of members before anything is sent. */

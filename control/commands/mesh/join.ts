@@ -1,7 +1,7 @@
 import { Args, Flags } from "@oclif/core";
 import { BaseCommand } from "../../base-command.ts";
 import { joinMesh, type MeshJoinResult } from "../../mesh/join.ts";
-import { readToken } from "../../mesh/read-token.ts";
+import { isToken, notAnArgument, readToken } from "../../mesh/read-token.ts";
 import { renderJoined } from "../../mesh/render-membership.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
@@ -41,6 +41,7 @@ export default class MeshJoin extends BaseCommand<MeshJoinResult> {
 
   protected async work({ signal }: Interruption): Promise<MeshJoinResult> {
     const { args, flags } = await this.parse(MeshJoin);
+    if (args.host !== undefined && isToken(args.host)) throw notAnArgument("HOST is an address");
     const note = (text: string): Promise<void> => this.note(text);
     const token = await readToken({ file: flags["token-file"], terminal: this.terminal, signal, note });
     const { name, advertise } = flags;

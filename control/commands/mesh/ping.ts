@@ -22,7 +22,7 @@ export default class MeshPing extends NodeCommand<MeshPingResult> {
   static override args = {
     peer: Args.string({
       ignoreStdin: true,
-      description: "Name or id of the node to ask (default: all), as `mesh list` shows them",
+      description: "Name of the node to ask, as `mesh list` shows it, or its id, which is in --json (default: all)",
     }),
   };
 

@@ -25,7 +25,7 @@ export default class MeshRevoke extends NodeCommand<Departed<"revoked">> {
     member: Args.string({
       ignoreStdin: true,
       required: true,
-      description: "Name or id of the node, as `mesh list` shows them",
+      description: "Name of the node, as `mesh list` shows it, or its id, which is in --json",
     }),
   };
 

@@ -8,7 +8,8 @@ export default class MeshToken extends NodeCommand<JoinTokenResult> {
   static override summary = "Make a token that lets one node join the mesh within an hour";
 
   static override description =
-    "It says where this node is and which certificate it shows, so that who joins knows whom it talks to. Whoever has it can join: " +
+    "It says where this node is and which certificate it shows, so that the node that joins knows whom it talks to. Any node that " +
+    "has it can join: " +
     "hand it over like a password, as a file or on standard input of `mesh join` or `init --join`.";
 
   static override examples = [

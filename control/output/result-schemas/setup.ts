@@ -40,6 +40,7 @@ export const init = z.strictObject({
   agents: z.array(z.string()),
   channels: z.array(z.string()),
   listen: z.string(),
+  url: z.string(),
   memory: z.enum(["embedded", "postgres", "datahub"]),
   provider: z.looseObject({ id: z.string(), kind: z.string(), source: z.string(), reason: z.string() }),
   token: z.enum(["generated", "file", "environment"]).describe("Where the owner's token comes from"),

@@ -50,7 +50,7 @@ export interface JoiningDeps {
   onEntered(): Promise<void>;
 }
 
-const NEW_TOKEN = "Make another one there with `cairn mesh token`: a token is for one node and one hour.";
+const NEW_TOKEN = "`cairn mesh token` there makes another one: a token is for one node and one hour.";
 
 export function createJoining(deps: JoiningDeps): Joining {
   const { view, own, logger } = deps;
@@ -107,7 +107,7 @@ export function createJoining(deps: JoiningDeps): Joining {
       const read = readJoinToken(token);
       if (read === null) {
         throw new RuntimeError("RUNTIME_INVALID_REQUEST", "That is no token for joining, or a part of one.", {
-          hint: "It is one line that begins with cairn-join-, as `cairn mesh token` prints it.",
+          hint: "It is one line that begins with cairn-join-, as `cairn mesh token` there prints it.",
         });
       }
       assertFree(await view.refresh());
@@ -135,7 +135,7 @@ export function createJoining(deps: JoiningDeps): Joining {
         "RUNTIME_FORBIDDEN",
         `The node ${name} was revoked, or has left: its key is no member's again.`,
         {
-          hint: "Give it a new identity there with `cairn mesh leave`, restart it, and let it join with another token.",
+          hint: "`cairn mesh leave` gives it a new identity; restart it then, and join with another token.",
         },
       );
     }
@@ -146,7 +146,7 @@ export function createJoining(deps: JoiningDeps): Joining {
     const namesake = seen.nodes.find((node) => node.entry.name === name && node.entry.id !== id);
     if (namesake === undefined) return;
     throw new RuntimeError("RUNTIME_CONFLICT", `A node named ${name} is a member already.`, {
-      hint: `Give one of them another mesh.name; \`cairn mesh revoke ${name}\` removes one that is gone for good.`,
+      hint: `Join under another name (--name), or give that one another mesh.name. \`cairn mesh revoke ${name}\` there removes one that is gone for good.`,
     });
   }
 

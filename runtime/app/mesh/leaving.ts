@@ -67,7 +67,7 @@ export function createLeaving(deps: LeavingDeps): Leaving {
           "RUNTIME_CONFLICT",
           `This node shares its database with ${names}: there it is a member.`,
           {
-            hint: `Stop it for good, and let \`cairn mesh revoke ${own.name}\` on one of them remove it.`,
+            hint: `Stop it for good; \`cairn mesh revoke ${own.name}\` there then removes it.`,
           },
         );
       }
@@ -82,7 +82,7 @@ export function createLeaving(deps: LeavingDeps): Leaving {
           "RUNTIME_CONFLICT",
           "No other member could be told that this node leaves: nothing was changed.",
           {
-            hint: `Try again when one answers. --force leaves all the same; the others list it until one revokes it with \`cairn mesh revoke ${own.name}\`.`,
+            hint: `Try again when one answers. --force leaves all the same; the others list it until \`cairn mesh revoke ${own.name}\` there removes it.`,
           },
         );
       }

@@ -122,7 +122,20 @@ describe("mesh join", () => {
       code: 2,
       stderr: expect.stringContaining("--token-file"),
     });
-    expect(await cli.run(["mesh", "join", "nova", JOIN_TOKEN])).toMatchObject({ code: 2 });
+    const asArgument = [
+      ["mesh", "join", "nova", JOIN_TOKEN],
+      ["mesh", "join", JOIN_TOKEN],
+      ["mesh", "join", "nova", "--token-file", JOIN_TOKEN],
+      ["init", "--yes", "--join", "nova", "--token-file", JOIN_TOKEN],
+      ["init", "--yes", "--join", JOIN_TOKEN, "--token-file", "-"],
+    ];
+    for (const argv of asArgument) {
+      const { code, stdout, stderr } = await cli.run(argv);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toMatch(/other users of this machine can see it/);
+      expect(stderr).toContain("--token-file FILE");
+      expect(stderr).not.toContain(JOIN_TOKEN);
+    }
     expect(await cli.run(token, { input: "cairn_other\n" })).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("That is no token for joining"),
@@ -152,6 +165,7 @@ describe("init --join", () => {
     const { code, stdout } = await cli.run([...argv, "--advertise", "iris:7433", "--json"], { input: JOIN_TOKEN });
     expect(code).toBe(0);
     expect(JSON.parse(stdout).notes.join()).toContain("joins the mesh of nova:7600 at its first start");
+    expect(JSON.parse(stdout).url).toMatch(/^https:/);
     const { mesh } = parse(await readFile(join(cli.home, "cairn.yaml"), "utf8"));
     expect(mesh).toEqual({ enabled: true, name: "iris", advertise: "iris:7433", seeds: ["nova:7600"] });
     expect(JSON.parse(await readFile(join(cli.home, "join.json"), "utf8"))).toMatchObject({ url: "https://nova:7600" });

@@ -47,6 +47,12 @@ describe("a printed command", () => {
     expect(here({ script, env: { PATH: `/nonexistent:${folder}` } })).toContain("`cairn chat`");
   });
 
+  test("stays as it is where it is typed on another machine", () => {
+    expect(here({ argv: ["--dir", "/a"] }, "Run `cairn mesh token` there, then `cairn mesh join`.")).toBe(
+      "Run `cairn mesh token` there, then `cairn mesh join --dir /a`.",
+    );
+  });
+
   test("stays as it is in the comment of a file that is shown", () => {
     const diff = "+  # What `cairn infra up` deploys.\nNext: `cairn restart`";
     expect(here({ argv: ["--dir", "/a"] }, diff)).toBe(

@@ -53,6 +53,16 @@ async function existing(text = CONFIG): Promise<string> {
   return dir;
 }
 
+test.each([
+  ["mesh: { enabled: true }", "https"],
+  ["mesh: { enabled: true }\nruntime: { tls: off }", "http"],
+  ["runtime: { tls: auto }", "https"],
+  ["runtime: {}", "http"],
+])("says where the node answers: with %s by %s", async (text, scheme) => {
+  const dir = await existing(`version: 1\nproviders: { offline: {} }\nagents: { a: { provider: offline } }\n${text}\n`);
+  expect((await change(dir, { timezone: "UTC" })).url).toBe(`${scheme}://127.0.0.1:7433`);
+});
+
 function change(dir: string, flags: Readonly<Record<string, unknown>>, options: Partial<InitOptions> = {}) {
   return initialize({
     directories: { dir, home: join(dir, "home"), file: join(dir, "cairn.yaml") },

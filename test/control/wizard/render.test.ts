@@ -18,6 +18,7 @@ const RESULT: InitResult = {
   agents: ["main"],
   channels: [],
   listen: "127.0.0.1:7433",
+  url: "https://127.0.0.1:7433",
   memory: "embedded",
   provider: {
     id: "ollama",

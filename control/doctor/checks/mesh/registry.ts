@@ -28,7 +28,8 @@ export const meshRegistry: Check = {
       return fail(`${said.standing === "left" ? "This node has left its mesh" : "This node was revoked"}.`, fix);
     }
     const problem = said?.problem;
-    if (problem != null) return fail(`Of the mesh the node says: ${problem}.`, "`cairn logs --level warn` has more.");
+    if (problem != null)
+      return fail(`Of the mesh the node says: ${problem.replace(/[.]$/, "")}.`, "`cairn logs --level warn` has more.");
     const aside = await setAside(path);
     if (aside !== null) {
       return warn(
