@@ -7,7 +7,16 @@ export interface FleetMember extends MeshNode {
   readonly ping: Omit<PeerPing, "id" | "name"> | null;
 }
 
-export const PROBLEMS = ["offline", "address", "certificate", "clock", "unreachable", "version"] as const;
+export const PROBLEMS = [
+  "membership",
+  "offline",
+  "name",
+  "address",
+  "certificate",
+  "clock",
+  "unreachable",
+  "version",
+] as const;
 
 export interface FleetProblem {
   readonly id: string;
@@ -18,6 +27,17 @@ export interface FleetProblem {
   readonly hint: string;
 }
 
+interface NodeName {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** As /health reports it. */
+interface Membership {
+  readonly standing?: string | null | undefined;
+  readonly problem?: string | null | undefined;
+}
+
 /** Half of what tokens of peers allow (runtime/domain/mesh/peer-token.ts). */
 const CLOCK_S = 45;
 
@@ -25,14 +45,39 @@ const CLOCK_S = 45;
 export function problemsOf(members: readonly FleetMember[], meshEnabled: boolean): readonly FleetProblem[] {
   const self = members.find((member) => member.self);
   return members
-    .flatMap((member) => problemsOfOne(member, self, meshEnabled))
+    .flatMap((member) => [...namesakes(member, members), ...problemsOfOne(member, self, meshEnabled)])
     .sort(
       (a, b) => PROBLEMS.indexOf(a.problem) - PROBLEMS.indexOf(b.problem) || byName({ name: a.node }, { name: b.node }),
     );
 }
 
+/** What the node that was asked says of itself as a member: its list has others only, or none. */
+export function problemsOfOwn({ id, name }: NodeName, { standing, problem }: Membership): readonly FleetProblem[] {
+  if (problem == null) return [];
+  const hint =
+    standing === "revoked" || standing === "left"
+      ? "`cairn mesh leave` gives it a new identity; run `cairn restart` then, and join with a token."
+      : "`cairn logs --level warn` has more.";
+  return [{ id, node: name, problem: "membership", message: problem, hint }];
+}
+
 export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+function isLiving({ status }: FleetMember): boolean {
+  return status === "online" || status === "draining";
+}
+
+/** Of nodes that live: one that was set up anew has the name of its former self. */
+function namesakes(member: FleetMember, members: readonly FleetMember[]): FleetProblem[] {
+  const { id, name: node } = member;
+  if (!isLiving(member) || !members.some((other) => isLiving(other) && other.name === node && other.id !== id))
+    return [];
+  const message = `another node has this name, too: ${member.address ?? `its id is ${id}`}`;
+  return [
+    { id, node, problem: "name", message, hint: "Give each a mesh.name of its own in cairn.yaml, and restart it." },
+  ];
 }
 
 function problemsOfOne(member: FleetMember, self: FleetMember | undefined, meshEnabled: boolean): FleetProblem[] {
@@ -44,14 +89,17 @@ function problemsOfOne(member: FleetMember, self: FleetMember | undefined, meshE
   // It was stopped on purpose: nothing about it is wrong.
   if (status === "stopped") return [];
   const { ping } = member;
-  if (status !== "online" && status !== "draining") {
+  if (!isLiving(member)) {
     const reached = ping !== null && ping.error === null;
+    const silent = member.shares_database
+      ? "ended, or lost the database, without saying so"
+      : "has not been heard of late";
     say(
       "offline",
-      reached ? "answers, but the registry hears nothing of it" : "ended, or lost the database, without saying so",
+      reached ? "answers, but the registry hears nothing of it" : silent,
       reached
         ? "It has lost its database: look at its log, and at the network between the two."
-        : "Start it; `cairn logs` where it is deployed says why it ended.",
+        : "Start it; `cairn logs` there says why it ended.",
     );
     return found;
   }

@@ -1,7 +1,7 @@
 /** The fleet in one view: what the registry says of each node, whether the node that was asked reaches it, and what is wrong. */
 
 import type { Client } from "../../runtime/client/index.ts";
-import { byName, type FleetMember, type FleetProblem, problemsOf } from "./fleet-problems.ts";
+import { byName, type FleetMember, type FleetProblem, problemsOf, problemsOfOwn } from "./fleet-problems.ts";
 
 export interface Fleet {
   /** Name of the node that was asked. */
@@ -27,8 +27,9 @@ export async function readFleet(client: Client, signal: AbortSignal, eachMs?: nu
     return { ...node, ping };
   });
   const mesh_enabled = health.mesh.enabled;
-  const problems = problemsOf(members, mesh_enabled);
+  const { node, mesh } = health;
+  const problems = [...problemsOfOwn(node, mesh), ...problemsOf(members, mesh_enabled)];
   const wrong = new Set(problems.map(({ id }) => id));
   const sorted = members.toSorted((a, b) => Number(wrong.has(b.id)) - Number(wrong.has(a.id)) || byName(a, b));
-  return { node: health.node.name, mesh_enabled, members: sorted, problems };
+  return { node: node.name, mesh_enabled, members: sorted, problems };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type FleetMember, problemsOf } from "../../../control/mesh/fleet-problems.ts";
+import { type FleetMember, problemsOf, problemsOfOwn } from "../../../control/mesh/fleet-problems.ts";
 import { RuntimeError } from "../../../runtime/contracts/errors.ts";
 
 const node = (name: string, said: Partial<FleetMember> = {}): FleetMember => ({
@@ -49,6 +49,21 @@ describe("a fleet", () => {
     expect(found([node("attic", said)])).toEqual([`attic ${problem}`]);
   });
 
+  it("has two nodes that live under one name; one that was set up anew, and its former self, are no such two", () => {
+    const second = { id: "second", name: "attic", address: "https://10.0.0.9:7433" };
+    expect(found([node("attic"), node("attic", second)])).toEqual(["attic name", "attic name"]);
+    expect(problemsOf([box, node("attic"), node("attic", second)], true)[1]?.message).toContain("10.0.0.9");
+    expect(found([node("attic"), node("attic", { ...second, status: "stopped" })])).toEqual([]);
+  });
+
+  it("has what the node says of itself, with the way back where its key is no member's any more", () => {
+    const own = (standing: string, problem: string | null) =>
+      problemsOfOwn(box, { standing, problem }).map(({ message, hint }) => `${message} ${hint}`);
+    expect(own("member", null)).toEqual([]);
+    expect(own("alone", "It could not join.")).toEqual(["It could not join. `cairn logs --level warn` has more."]);
+    expect(own("revoked", "It was revoked.")).toEqual([expect.stringContaining("`cairn mesh leave`")]);
+  });
+
   it("names the worst first, each with what to do", () => {
     const members = [node("a", { version: "0.1.0" }), node("b", { ping: failed("RUNTIME_NOT_READY") })];
     const problems = problemsOf([box, node("c", { status: "offline", ping: null }), ...members], true);
@@ -61,6 +76,7 @@ describe("a fleet", () => {
       problemsOf([box, node("attic", { status: "offline", ...said })], true)[0]?.message;
     expect(message({})).toContain("answers, but");
     expect(message({ ping: failed("RUNTIME_NOT_RUNNING") })).toContain("without saying so");
+    expect(message({ shares_database: false, ping: failed("RUNTIME_NOT_RUNNING") })).toContain("not been heard");
   });
 
   it("without a mesh does without addresses", () => {
