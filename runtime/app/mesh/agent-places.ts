@@ -85,7 +85,9 @@ export function createAgentPlaces({ database, members, agents, node }: AgentPlac
     },
     async names() {
       const rows = await entries("true", []);
-      return [...new Set([...agents.keys(), ...rows.flatMap(({ entry }) => entry.agents)])].sort();
+      const called = await callable(rows.filter(({ ours }) => !ours));
+      const others = [...rows.filter(({ ours }) => ours).map(({ entry }) => entry), ...called];
+      return [...new Set([...agents.keys(), ...others.flatMap((entry) => entry.agents)])].sort();
     },
     async node(id) {
       return (await entries("n.id = $1", [id]))[0]?.entry ?? null;

@@ -71,7 +71,7 @@ async function refused(
     case "no_target": {
       const names = await places.names();
       const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
-      return new DelegationError("DELEGATION_NO_TARGET", `There is no agent "${target}".`, {
+      return new DelegationError("DELEGATION_NO_TARGET", `There is no agent "${target}" that takes a task.`, {
         hint: `Agents: ${names.slice(0, MAX_NAMES).join(", ")}${more}.`,
       });
     }

@@ -255,8 +255,17 @@ describeEachDatabase("tasks for agents of other databases", (open) => {
   it("names the agents that can be had where there is none of that name", async () => {
     const { lead, agentOf } = await mesh({ lead: {}, far: {} });
     const { text: said } = await lead.say("hand nobody: do");
-    expect(said).toContain('DELEGATION_NO_TARGET: There is no agent "nobody".');
+    expect(said).toContain('DELEGATION_NO_TARGET: There is no agent "nobody" that takes a task.');
     expect(said).toContain(`Agents: ${agentOf("far")}, ${agentOf("lead")}.`);
+  });
+
+  it("does not name an agent whose node cannot be called, such as one without an address", async () => {
+    const database = await open({ fresh: true });
+    await newMember("mute").announce(database, { agents: ["mute"], address: null });
+    const lead = await startHarness({ database, agent: { name: "lead" }, script, tools: [handing()] });
+    running.add(lead);
+    const { text: said } = await lead.say("hand mute: do");
+    expect(said).toContain('There is no agent "mute" that takes a task. Agents: lead.');
   });
 
   it("refuses a cycle over nodes, and a fourth level over nodes", async () => {
