@@ -29,7 +29,6 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   tail: "logs",
   talk: "chat",
   tokens: "token list",
-  "tokens create": "token create",
   up: "start",
   down: "stop",
   kill: "stop",
@@ -64,6 +63,9 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   "token renew": "token rotate",
 };
 
+/** Letters that may be wrong. */
+const SLIPS = 2;
+
 export interface Commands {
   /** With blanks between the words. */
   readonly ids: readonly string[];
@@ -84,7 +86,7 @@ export function unknownCommand(argv: readonly string[], { ids, withArguments }: 
     if (ids.includes(before) && !isTopic(before)) {
       return new UsageError(`\`cairn ${before}\` takes no argument: ${words[count - 1]}.`, helpOf(before));
     }
-    const meant = suggestion(typed, before, ids);
+    const meant = wholeCommand(words, count, ids) ?? suggestion(typed, before, ids);
     const question = meant === null ? "" : `Did you mean \`cairn ${meant}\`? `;
     return new UsageError(`There is no command \`${typed}\`.`, `${question}${helpOf(isTopic(before) ? before : "")}`);
   }
@@ -93,6 +95,17 @@ export function unknownCommand(argv: readonly string[], { ids, withArguments }: 
 
 function helpOf(id: string): string {
   return `See \`cairn ${id === "" ? "" : `${id} `}--help\`.`;
+}
+
+/** A topic in the plural, or with another slip, before a command that it has: `tokens revoke`. */
+function wholeCommand(words: readonly string[], count: number, ids: readonly string[]): string | null {
+  const [wrong = "", next] = words.slice(count - 1);
+  if (count !== 1 || next === undefined) return null;
+  const near = ids.filter((id) => {
+    const [topic = "", command] = id.split(" ");
+    return command === next && distance(wrong, topic) <= SLIPS;
+  });
+  return near.length === 1 ? (near[0] ?? null) : null;
 }
 
 /** By meaning first, then by spelling: within the topic, and no further away than a slip of the fingers. */
@@ -105,5 +118,5 @@ function suggestion(typed: string, topic: string, ids: readonly string[]): strin
     .map((id) => ({ id, edits: distance(typed, id) }))
     .sort((one, other) => one.edits - other.edits)[0];
   const last = typed.slice(topic.length).trim();
-  return near !== undefined && near.edits <= Math.min(2, Math.ceil(last.length / 3)) ? near.id : null;
+  return near !== undefined && near.edits <= Math.min(SLIPS, Math.ceil(last.length / 3)) ? near.id : null;
 }

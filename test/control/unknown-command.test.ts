@@ -22,6 +22,9 @@ describe("a command that does not exist", () => {
     ["statsu", "status"],
     ["memory serach", "memory search"],
     ["memori", "memory"],
+    ["tokens revoke", "token revoke"],
+    ["tokens rotate laptop", "token rotate"],
+    ["tokens", "token list"],
   ])("`%s` suggests `%s`", (line, meant) => {
     expect(said(line)?.hint).toContain(`\`cairn ${meant}`);
   });
