@@ -60,7 +60,7 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
 
 /**
  * Runs `work` while nobody can change the schema, after a check that it is one that this code can work with: what the work makes
- * known is seen by whoever changes it next. MEMORY_SCHEMA_MISMATCH as `migrate`'s.
+ * known is seen by the next process that changes it. MEMORY_SCHEMA_MISMATCH as `migrate`'s.
  */
 export async function withSchemaHeld<T>(
   database: Database,

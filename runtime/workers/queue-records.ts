@@ -202,7 +202,7 @@ export async function noteEnds(database: Database, ended: readonly EndedJob[]): 
             completed_on = case when noted.state = 'retry' then null else now() end,
             output = case when noted.message is not null then jsonb_build_object('message', noted.message) end
        from noted where job.name = noted.name and job.id = noted.id
-         -- Whoever had it under a lock meanwhile may have given it to another worker.
+         -- A transaction that had it under a lock meanwhile may have given it to another worker.
          and job.retry_count = noted.attempt and job.state = noted.was`,
       [
         ended.map(({ queue }) => queue),
