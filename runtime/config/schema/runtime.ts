@@ -3,7 +3,7 @@ import { z } from "zod";
 import { canonicalListen, parseListen } from "../listen.ts";
 import { choice, duration, flag, integer, list, path, section, text, timezone } from "./scalars.ts";
 
-const LISTEN = "host:port, such as 127.0.0.1:7433 or [::1]:7433";
+const LISTEN = "host:port, such as 127.0.0.1:7433 or [::1]:7433, or a port of 127.0.0.1 alone";
 
 const tls = z
   .union(
