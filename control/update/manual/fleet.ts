@@ -8,7 +8,6 @@ import { codeOf } from "../../../runtime/contracts/system-errors.ts";
 import type { OperationInput } from "../../deploy/operations/services.ts";
 import type { SshHost } from "../../deploy/ssh/ssh.ts";
 import { UsageError } from "../../output/failure.ts";
-import { isUnreachable } from "../../rollout/driven-node.ts";
 import { createFleetDatabase, type FleetDatabase } from "../../rollout/fleet-database.ts";
 import { type Deployment, inspectWithoutSecrets } from "../../service/deployment.ts";
 import { openHost } from "./host.ts";
@@ -90,14 +89,12 @@ export interface FoundNode {
 
 /**
  * What is on each machine. INFRA_HOST_KEY_MISMATCH; INFRA_UP_REFUSED for a unit that is none of ours, and for nodes that run one
- * program. One that is not reached rejects, but where `unreachable` takes it.
+ * program. The first that fails rejects, but where `excuses` says that it may be left out.
  */
 export async function snapshotAll(
   nodes: readonly ManualNode[],
   signal: AbortSignal,
-  unreachable: (node: string, error: unknown) => void = (_node, error) => {
-    throw error;
-  },
+  excuses: (node: string, error: unknown) => boolean = () => false,
 ): Promise<readonly FoundNode[]> {
   const found = await Promise.allSettled(nodes.map((node) => node.snapshot(signal)));
   signal.throwIfAborted();
@@ -105,8 +102,7 @@ export async function snapshotAll(
   for (const [index, node] of nodes.entries()) {
     const one = found[index];
     if (one?.status === "fulfilled") seen.push({ node, snapshot: one.value });
-    else if (isUnreachable(one?.reason)) unreachable(node.name, one?.reason);
-    else throw one?.reason;
+    else if (!excuses(node.name, one?.reason)) throw one?.reason;
   }
   await refuseOneProgram(seen, signal);
   return seen;

@@ -52,10 +52,15 @@ export function manualNode({ stack, name, unitName, host, sleep, monotonic, repo
   let token: Promise<string> | null = null;
 
   async function readUnit(signal: AbortSignal): Promise<Unit> {
-    const unit = parseUnit(await host.run({ words: catCommand(unitName), signal }));
+    const hint = "`cairn service install` there writes one; deployment.nodes[].unit says what it is called.";
+    const text = await host.run({ words: catCommand(unitName), signal }).catch((error: unknown) => {
+      if (!(error instanceof InfraError) || error.code !== "INFRA_UP_REFUSED" || error.details.hint) throw error;
+      throw new InfraError("INFRA_UP_REFUSED", error.message, { cause: error, hint });
+    });
+    const unit = parseUnit(text);
     if (unit !== null) return unit;
     throw new InfraError("INFRA_UP_REFUSED", `${host.label}: the unit ${unitName} runs no node that it names.`, {
-      hint: "Run `cairn service install` there, and name its unit in deployment.nodes.",
+      hint,
     });
   }
 

@@ -29,7 +29,11 @@ export function updateManualFleet(update: ManualUpdate): Promise<UpdateResult> {
   return withManualFleet(update, async (fleet) => {
     refuseOptions(namesOf(fleet), mesh);
     // A rollout that goes on says itself which nodes it does not reach.
-    const found = await snapshotAll(fleet.nodes, signal, mesh.resume ? () => undefined : undefined);
+    const found = await snapshotAll(
+      fleet.nodes,
+      signal,
+      mesh.resume ? (_node, error) => isUnreachable(error) : undefined,
+    );
     const members = await requireShared(found, signal);
     const { interrupted } = await openJournal(fleet.database, mesh, await holding(run), signal);
     const from = versionsOf(found.map(({ snapshot }) => snapshot.image));
@@ -106,25 +110,37 @@ export function planManualFleet(update: ManualUpdate): Promise<UpdatePlan> {
   const { signal } = run;
   return withManualFleet(update, async (fleet) => {
     const problems: string[] = [];
+    const note = (error: CairnError, node?: string): void => {
+      const { message, details } = error;
+      const said = `${node === undefined ? "" : `${node}: `}${message}${/[.]$/.test(message) ? "" : "."}`;
+      problems.push(details.hint === undefined ? said : `${said} ${details.hint}`);
+    };
     const trying = async <T>(work: () => Promise<T>): Promise<T | null> => {
       try {
         return await work();
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof CairnError)) throw error;
-        problems.push(error.details.hint === undefined ? error.message : `${error.message} ${error.details.hint}`);
+        note(error);
         return null;
       }
     };
     refuseOptions(namesOf(fleet), mesh);
+    // Of these it is not known whether they serve: why is said already.
+    const refused = new Set<string>();
     const found = await trying(() =>
-      snapshotAll(fleet.nodes, signal, (node, error) =>
-        problems.push(`${node}: ${error instanceof Error ? error.message : String(error)}`),
-      ),
+      snapshotAll(fleet.nodes, signal, (node, error) => {
+        if (!(error instanceof CairnError)) return false;
+        refused.add(node);
+        note(error, node);
+        return true;
+      }),
     );
-    const members = found === null ? null : await trying(() => requireShared(found, signal));
+    const members = found === null || found.length === 0 ? null : await trying(() => requireShared(found, signal));
     const opened =
-      members === null ? null : await trying(async () => openJournal(fleet.database, mesh, await holding(run), signal));
+      members === null || members.length === 0
+        ? null
+        : await trying(async () => openJournal(fleet.database, mesh, await holding(run), signal));
     const to =
       opened?.interrupted?.to ??
       (prebuilt === undefined
@@ -141,7 +157,7 @@ export function planManualFleet(update: ManualUpdate): Promise<UpdatePlan> {
         return { name: node.name, image, version, ready, steps: image === to && ready ? [] : STEPS };
       }),
     );
-    for (const { name, ready } of seen) if (!ready) problems.push(`${name} does not serve.`);
+    for (const { name, ready } of seen) if (!ready && !refused.has(name)) problems.push(`${name} does not serve.`);
     const nodes = [...seen.filter(({ ready }) => !ready), ...seen.filter(({ ready }) => ready)];
     const version = to === null ? null : versionOfImage(to);
     return { schema: 1, outcome: "planned", target: "manual", to: version, nodes, problems };
