@@ -19,7 +19,8 @@ export function createMeshCalls(peers: PeerClients): MeshCalls {
       return revocation;
     },
     async join(url, pins, body, signal) {
-      const connection = connectionTo({ baseUrl: url, certificate: pins, timeoutMs: JOIN_MS });
+      const unreachableHint = "Look whether the node runs (`cairn status` there), and at the address and the port.";
+      const connection = connectionTo({ baseUrl: url, certificate: pins, timeoutMs: JOIN_MS, unreachableHint });
       try {
         return await call(connection, "/api/mesh/join", { method: "POST", json: body, signal });
       } catch (error) {
