@@ -91,12 +91,12 @@ function problemsOfOne(member: FleetMember, self: FleetMember | undefined, meshE
   const { ping } = member;
   if (!isLiving(member)) {
     const reached = ping !== null && ping.error === null;
-    const silent = member.shares_database
+    const unheard = member.shares_database
       ? "ended, or lost the database, without saying so"
       : "has not been heard of late";
     say(
       "offline",
-      reached ? "answers, but the registry hears nothing of it" : silent,
+      reached ? "answers, but the registry hears nothing of it" : unheard,
       reached
         ? "It has lost its database: look at its log, and at the network between the two."
         : "Start it; `cairn logs` there says why it ended.",

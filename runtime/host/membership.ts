@@ -178,6 +178,16 @@ export function createMembership(deps: MembershipDeps): Membership {
     await copy.write(seen);
   }
 
+  /** Its server answers while the schema is still being made. */
+  function started<T>(work: () => Promise<T>): Promise<T> {
+    return enabled(mesh, async () => {
+      if (published !== null) return work();
+      throw new RuntimeError("RUNTIME_NOT_READY", "This node is starting: its database is not ready yet.", {
+        hint: "Try again when `cairn status` says that it is healthy.",
+      });
+    });
+  }
+
   let wasRevoked = false;
   /** Nodes that share its database have revoked it: it must not work on that. With a database of its own it says so, and runs on. */
   function assertFit(seen: StoredMesh): RuntimeError | null {
@@ -236,21 +246,21 @@ export function createMembership(deps: MembershipDeps): Membership {
     unfit: unfit.promise,
     control: {
       report,
-      createToken: () => enabled(mesh, joining.createToken),
-      admit: (request) => enabled(mesh, () => joining.admit(request)),
+      createToken: () => started(joining.createToken),
+      admit: (request) => started(() => joining.admit(request)),
       join: (token, url, signal) =>
-        enabled(mesh, async () => {
+        started(async () => {
           const joined = await joining.join(token, url, signal);
           joinFailure = null;
           return joined;
         }),
-      leave: (options, signal) => enabled(mesh, () => leaving.leave(options, signal)),
+      leave: (options, signal) => started(() => leaving.leave(options, signal)),
       revoke: async (idOrName, signal) => {
-        const departure = await enabled(mesh, () => leaving.revoke(idOrName, signal));
+        const departure = await started(() => leaving.revoke(idOrName, signal));
         ticker.notify();
         return departure;
       },
-      gossip: (received) => enabled(mesh, () => gossip.answer(received)),
+      gossip: (received) => started(() => gossip.answer(received)),
       revocationOf: async (node) => (await view.current()).mesh.revocations.get(node) ?? null,
     },
     shows(certificate, next) {
