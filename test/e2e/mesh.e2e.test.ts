@@ -85,7 +85,7 @@ it("nodes with stores of their own join, see who dies and comes back, revoke one
   expect(await sees(a)).toEqual(["a* online", "c online"]);
 
   // With another identity it may come again.
-  await call(b, ["mesh", "leave", "--confirm", "this node"]);
+  await call(b, ["mesh", "leave", "--confirm", "b"]);
   await call(b, ["restart"]);
   expect(await joins(b, c)).toMatchObject({ joined: true, members: ["a", "c"] });
   await expect.poll(() => sees(a), EVENTUALLY).toEqual(["a* online", "b online", "c online"]);
