@@ -6,7 +6,7 @@ import type { Clock, Logger } from "../../contracts/ports.ts";
 import { type SigningKeys, vouchedForBy } from "../../domain/mesh/admission.ts";
 import { sample } from "../../domain/mesh/gossip.ts";
 import type { LivenessTable } from "../../domain/mesh/liveness.ts";
-import { revoke } from "../../domain/mesh/revocation.ts";
+import { outranks, revoke } from "../../domain/mesh/revocation.ts";
 import type { Gossiping } from "./gossip.ts";
 import type { MeshStore, StoredMesh } from "./mesh-store.ts";
 import { type MeshView, ownAdmission, remoteMembers, standingOf } from "./mesh-view.ts";
@@ -106,7 +106,10 @@ export function createLeaving(deps: LeavingDeps): Leaving {
         });
       }
       const keeps = vouchedForBy(id, seen.mesh.records.values());
-      const revocation = seen.mesh.revocations.get(id) ?? revoke({ node: id, keeps, at: now() }, own, admission);
+      const made = revoke({ node: id, keeps, at: now() }, own, admission);
+      const existing = seen.mesh.revocations.get(id);
+      // Over a goodbye it has a use: the key may have been copied before the node left.
+      const revocation = existing === undefined || outranks(made, existing) ? made : existing;
       await view.save({ records: [], revocations: [revocation], removed: [id] });
       // The revoked node as well: it says so then itself.
       const to = [...sample(living(seen, id), NOTIFIED_AT_ONCE, deps.random), ...(entry?.address ? [entry] : [])];

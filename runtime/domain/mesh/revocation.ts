@@ -30,10 +30,26 @@ export function isGoodbye({ node, by }: Pick<Revocation, "node" | "by">): boolea
   return idOf(by) === node;
 }
 
-/** Of two for the same node, the same one everywhere: that which keeps more, else the one whose signature comes first. */
+/**
+ * Of two for the same node, the same one everywhere: the one that the node's key could less have a hand in; else that which keeps more,
+ * else the one whose signature comes first. Else a revoked node could name those whom it admits afterwards among those who stay.
+ */
 export function preferRevocation(a: Revocation, b: Revocation): Revocation {
+  if (outranks(a, b)) return a;
+  if (outranks(b, a)) return b;
   if (a.keeps.length !== b.keeps.length) return a.keeps.length > b.keeps.length ? a : b;
   return a.signature <= b.signature ? a : b;
+}
+
+/** Whether `a` holds whatever `b` keeps. */
+export function outranks(a: Revocation, b: Revocation): boolean {
+  return independenceOf(a) > independenceOf(b);
+}
+
+/** 0: the node itself made it; 1: one that is a member by the node's word, which its key can make at any time; 2: another one. */
+function independenceOf(revocation: Revocation): 0 | 1 | 2 {
+  if (isGoodbye(revocation)) return 0;
+  return revocation.admission.some(({ public_key: key }) => idOf(key) === revocation.node) ? 1 : 2;
 }
 
 /** Tells two revocations of a node apart, in few bytes. */

@@ -93,6 +93,24 @@ describe("merging what was told of a mesh", () => {
     for (const forgery of forgeries) expect(merge(mesh, received([], [forgery]), OBSERVER).revocations).toEqual([]);
   });
 
+  it("lets a revoked node keep nobody whom it admits afterwards, by its own goodbye or by the word of such a one", () => {
+    const mesh = heard(meshOf(first), received([second.record(), third.record()]));
+    const revocation = first.revokes(second.id, mesh.records.values());
+    const [planted, other] = [second.admits("planted"), second.admits("other")];
+    const all = [third.record(), planted.record(), other.record()];
+    for (const forger of [second, planted, third]) {
+      const more = received([planted.record(), other.record()], [forger.revokes(second.id, all)]);
+      for (const order of [
+        [received([], [revocation]), more],
+        [more, received([], [revocation])],
+      ]) {
+        const after = heard(mesh, ...order, more);
+        expect(after.revocations.get(second.id)).toEqual(revocation);
+        expect([...after.records.keys()]).toEqual([third.id]);
+      }
+    }
+  });
+
   it("lets a node leave, and keeps those for whom it has vouched", () => {
     const mesh = heard(meshOf(first), received([second.record(), third.record()]));
     const goodbye = second.revokes(second.id, mesh.records.values());
