@@ -69,26 +69,28 @@ export function createGossip(deps: GossipDeps): Gossiping {
   /** What is here after what was told. */
   async function take(received: Gossip): Promise<StoredMesh> {
     const seen = await view.current();
-    const now = clock.monotonic();
-    for (const row of received.digest) {
-      const [id, version, receivedBeat] = row;
-      if (id !== own) {
-        if (seen.mesh.records.has(id)) liveness.hear(row, now);
-        continue;
-      }
-      const here = seen.mesh.records.get(own)?.entry.version ?? version;
-      // Above the version that it has a claim only: the signed entry follows, and counts.
-      if (version === here && receivedBeat > beat) await deps.onBehind(version);
-    }
+    const here = seen.mesh.records.get(own)?.entry.version;
+    // Under another version it is a claim only: the signed entry follows, and counts.
+    if (received.digest.some(([id, version, heard]) => id === own && version === here && heard > beat))
+      await deps.onBehind(here ?? 0);
     const fresh = received.records.filter(({ entry }) => !isForgotten(entry, clock.now()));
     const changes = merge(seen.mesh, { records: fresh, revocations: received.revocations }, own);
     if (changes.refused.length > 0)
       logger.debug({ nodes: changes.refused }, "entries that were told of are no members'");
     if (changes.ownVersion !== null && changes.ownVersion > (seen.mesh.records.get(own)?.entry.version ?? 0))
       await deps.onBehind(changes.ownVersion);
-    if (changes.records.length + changes.revocations.length + changes.removed.length === 0) return seen;
-    report(changes.records, changes.revocations, seen);
-    return view.save(changes);
+    const isChanged = changes.records.length + changes.revocations.length + changes.removed.length > 0;
+    if (isChanged) report(changes.records, changes.revocations, seen);
+    const after = isChanged ? await view.save(changes) : seen;
+    hear(received.digest, after);
+    return after;
+  }
+
+  /** Under a version that no entry here has, a beat is nobody's: one of a version that never comes would silence the node for good. */
+  function hear(digest: Gossip["digest"], { mesh }: StoredMesh): void {
+    const now = clock.monotonic();
+    for (const row of digest)
+      if (row[0] !== own && mesh.records.get(row[0])?.entry.version === row[1]) liveness.hear(row, now);
   }
 
   function report(records: readonly MeshRecord[], revocations: readonly Revocation[], before: StoredMesh): void {

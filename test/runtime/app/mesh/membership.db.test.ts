@@ -229,6 +229,14 @@ describeDatabase("nodes with databases of their own", (open) => {
     expect(await a.sees()).toEqual(before);
   });
 
+  it("believe nobody about the heartbeats of a version that its node has not signed", async () => {
+    const [a, b, c] = await three();
+    const version = (await a.view.current()).mesh.records.get(c.id)?.entry.version ?? 0;
+    await a.answerTo(b.id, { digest: [[c.id, version + 1_000, 1]], revoked: [], records: [], revocations: [] });
+    await network.rounds(7, a, b, c);
+    expect(await a.sees()).toEqual(["a* online", "b online", "c online"]);
+  });
+
   it("take up their own version when they were restored from a copy", async () => {
     const a = await node("a");
     const database = await open({ fresh: true });
