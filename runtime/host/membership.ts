@@ -171,7 +171,8 @@ export function createMembership(deps: MembershipDeps): Membership {
   async function refresh(): Promise<void> {
     const status = statusNow();
     const age = clock.now().getTime() - Date.parse(published?.made_at ?? "");
-    if (status !== published?.status || !(age < RESIGN_MS)) await publish(status);
+    // Also one of a time to come, which was made before the clock was set.
+    if (status !== published?.status || !(Math.abs(age) < RESIGN_MS)) await publish(status);
     const seen = mesh ? await view.reconcile() : await view.refresh();
     const problem = assertFit(seen);
     if (problem !== null) unfit.reject(problem);

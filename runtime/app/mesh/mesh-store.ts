@@ -52,7 +52,7 @@ export interface MeshStore {
   }): Promise<void>;
   /** Forgets the mesh, but for the goodbye of this node. */
   leave(goodbye: Revocation): Promise<void>;
-  /** Forgets members of other databases of whom nothing was heard for a month. */
+  /** Forgets nodes of which nothing was heard for a month: by their entries, and by their leases where they had one. */
   prune(now: Date): Promise<void>;
 }
 
@@ -188,9 +188,11 @@ export function createMeshStore(deps: { readonly database: Database; readonly lo
     },
 
     async prune(now) {
+      // As text: a node may say a time that the database cannot read.
       const { rows } = await database.query<{ id: string; made_at: string }>(
-        `/* nodes:remote */ select n.id, n.entry ->> 'made_at' as made_at from nodes n
-         where not exists (select from leases l where l.name = 'node:' || n.id)`,
+        `/* nodes:silent */ select n.id, n.entry ->> 'made_at' as made_at from nodes n
+         where not exists (
+           select from leases l where l.name = 'node:' || n.id and l.expires_at >= now() - interval '30 days')`,
       );
       const forgotten = rows.filter(({ made_at }) => isForgotten({ made_at }, now)).map(({ id }) => id);
       if (forgotten.length > 0) await database.query("delete from nodes where id = any($1::text[])", [forgotten]);

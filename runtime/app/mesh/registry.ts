@@ -33,7 +33,6 @@ export interface NodeRegistryDeps {
   readonly clock: Clock;
 }
 
-const KEEP = "30 days";
 const REFRESH_MS = 1_000;
 
 export function createNodeRegistry({ database, store, view, livenessOf, clock }: NodeRegistryDeps): NodeRegistry {
@@ -72,10 +71,6 @@ export function createNodeRegistry({ database, store, view, livenessOf, clock }:
       return nodeIn(await view.refresh(), id);
     },
     async prune() {
-      await database.query(
-        `/* nodes:prune */ delete from nodes n using leases l where l.name = 'node:' || n.id
-           and l.expires_at < now() - interval '${KEEP}' and (n.entry ->> 'made_at')::timestamptz < now() - interval '${KEEP}'`,
-      );
       await store.prune(clock.now());
     },
   };

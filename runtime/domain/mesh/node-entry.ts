@@ -63,10 +63,13 @@ export const FORGET_MS = 30 * 24 * 3_600_000;
 /** A node that lives signs its entry again after so long, so that an entry's age says whether it is still there. */
 export const RESIGN_MS = 7 * 24 * 3_600_000;
 
-/** Whether the node has not said anything for a month: by its own clock, which may be days off without harm. */
+/**
+ * Whether the node has not said anything for a month: by its own clock, which may be days off without harm. A time to come counts as
+ * one that is past, or an entry could be one that is never forgotten.
+ */
 export function isForgotten({ made_at: madeAt }: Pick<NodeEntry, "made_at">, now: Date): boolean {
   // A time that is none is one of long ago.
-  return !(Date.parse(madeAt) > now.getTime() - FORGET_MS);
+  return !(Math.abs(Date.parse(madeAt) - now.getTime()) < FORGET_MS);
 }
 
 /** By name, then id: the same order everywhere. */

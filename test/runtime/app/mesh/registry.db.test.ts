@@ -106,4 +106,18 @@ describeEachDatabase("the registry of nodes", (open) => {
     await registry.prune();
     expect(Object.keys(await states())).toEqual(["lives"]);
   });
+
+  it("goes on to forget where a member says a time that the database cannot read", async () => {
+    const leases = createLeaseTable(database);
+    const strange = entryOf(two, { name: "strange", made_at: "+020000-01-01T00:00:00.000Z" });
+    await database.query("insert into nodes (id, version, entry) values ($1, 1, $2::jsonb)", [
+      strange.id,
+      JSON.stringify(strange),
+    ]);
+    await registry.publish((version) => entryOf(one, { version, name: "old" }));
+    await leases.acquire(lease(one), "boot", 60_000);
+    await database.query("update leases set expires_at = now() - interval '31 days'");
+    await registry.prune();
+    expect(await states()).toEqual({});
+  });
 });

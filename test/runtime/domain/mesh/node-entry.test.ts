@@ -67,11 +67,12 @@ it.each([
   expect(remoteState({ status }, liveness)).toBe(state);
 });
 
-it("a node is forgotten when its entry is a month old, and when it says no time", () => {
+it("a node is forgotten when its entry is a month old, and when it says no time, or one far ahead", () => {
   const now = new Date("2026-06-01T00:00:00Z");
   const madeAgo = (ms: number) => ({ made_at: new Date(now.getTime() - ms).toISOString() });
   expect(isForgotten(madeAgo(FORGET_MS - 1), now)).toBe(false);
   expect(isForgotten(madeAgo(FORGET_MS), now)).toBe(true);
   expect(isForgotten(madeAgo(-600_000), now)).toBe(false);
   expect(isForgotten({ made_at: "some day" }, now)).toBe(true);
+  expect(isForgotten({ made_at: "+020000-01-01T00:00:00.000Z" }, now)).toBe(true);
 });
