@@ -15,13 +15,17 @@ export interface Connection {
   readonly timeoutMs: number;
   /** See ClientOptions. */
   readonly unreachableHint?: string | undefined;
+  /** Bytes of an answer that is read whole; undefined: as many as it has, from a node that this one trusts. */
+  readonly longestAnswer?: number | undefined;
   readonly fetch: typeof fetch;
   /** For requests without a deadline. */
   readonly patientFetch: typeof fetch;
 }
 
 export interface ConnectionOptions
-  extends Partial<Pick<Connection, "token" | "authorize" | "timeoutMs" | "unreachableHint" | "fetch">> {
+  extends Partial<
+    Pick<Connection, "token" | "authorize" | "timeoutMs" | "unreachableHint" | "longestAnswer" | "fetch">
+  > {
   readonly baseUrl: string;
   readonly certificate?: CertificatePin | undefined;
 }
@@ -30,13 +34,14 @@ const TIMEOUT_MS = 30_000;
 
 /** The one place where a client of ours gets its fetch, and with it the certificates that it accepts. */
 export function connectionTo(options: ConnectionOptions): Connection {
-  const { token, authorize, timeoutMs = TIMEOUT_MS, unreachableHint, certificate } = options;
+  const { token, authorize, timeoutMs = TIMEOUT_MS, unreachableHint, longestAnswer, certificate } = options;
   return {
     baseUrl: options.baseUrl.replace(/\/+$/, ""),
     token,
     authorize,
     timeoutMs,
     unreachableHint,
+    longestAnswer,
     fetch: options.fetch ?? fetchFor(certificate),
     patientFetch: options.fetch ?? patientFetchFor(certificate),
   };
@@ -129,10 +134,15 @@ export function asConnectionError(error: unknown, connection: Connection): unkno
   });
 }
 
-/** CHANNEL_CONNECTION_LOST when it is cut off, RUNTIME_INTERNAL when it is no JSON, the signal's reason when that aborts. */
+/**
+ * CHANNEL_CONNECTION_LOST when it is cut off, RUNTIME_INTERNAL when it is no JSON or too long, the signal's reason when that aborts.
+ */
 export async function readJson(connection: Connection, response: Response, signal?: AbortSignal): Promise<unknown> {
   try {
-    return await response.json();
+    if (connection.longestAnswer === undefined) return await response.json();
+    const { text, whole } = await beginningOf(response, connection.longestAnswer);
+    if (whole) return JSON.parse(text);
+    throw new RuntimeError("RUNTIME_INTERNAL", `The answer of ${connection.baseUrl} is too long for one of a node.`);
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     if (error instanceof SyntaxError) throw notANode(connection.baseUrl, response.status);
@@ -141,7 +151,7 @@ export async function readJson(connection: Connection, response: Response, signa
 }
 
 async function errorOf(response: Response): Promise<CairnError> {
-  const text = await beginningOf(response);
+  const { text } = await beginningOf(response, LONGEST_ERROR);
   const retryAfterS = Number(response.headers.get("retry-after") ?? Number.NaN);
   try {
     const body: unknown = JSON.parse(text);
@@ -157,16 +167,19 @@ async function errorOf(response: Response): Promise<CairnError> {
 /** An error is short: what answers with more is no node, or one that would fill the memory. */
 const LONGEST_ERROR = 1024 * 1024;
 
-async function beginningOf(response: Response): Promise<string> {
+async function beginningOf(
+  response: Response,
+  most: number,
+): Promise<{ readonly text: string; readonly whole: boolean }> {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > LONGEST_ERROR) break;
+    if (bytes > most) return { text, whole: false };
     text += decoder.decode(chunk, { stream: true });
   }
-  return text;
+  return { text, whole: true };
 }
 
 export function notANode(url: string, status: number): RuntimeError {

@@ -27,6 +27,8 @@ export interface PeerClients {
 
 /** Milliseconds until a peer must have begun to answer. */
 const TIMEOUT_MS = 10_000;
+/** Bytes of an answer that is read whole: what members exchange has a third of it. */
+const LONGEST_ANSWER = 4 * 1024 * 1024;
 
 export function createPeerClients(self: {
   readonly id: string;
@@ -43,6 +45,7 @@ export function createPeerClients(self: {
       baseUrl,
       certificate: pinOf(entry) ?? undefined,
       timeoutMs,
+      longestAnswer: LONGEST_ANSWER,
       authorize: (method, path) => makePeerToken({ audience: entry.id, method, path }, self, newId(), clock.now()),
     });
     return {

@@ -2,6 +2,11 @@
 
 import type { NodeEntry } from "./node-entry.ts";
 
+/** Members that a mesh may have; more is refused as nonsense. */
+export const MAX_MEMBERS = 5_000;
+/** Half of them of nodes that are not known: the others are kept for members, so that one who makes many up keeps none of them in. */
+export const MAX_REVOCATIONS = 2 * MAX_MEMBERS;
+
 /** One countersignature: a member vouches for an id and a public key, as part of one mesh. Versions are not part of it. */
 export interface Vouch {
   /** Of the member that vouches: Ed25519, as SPKI in DER, base64. */

@@ -1,13 +1,22 @@
 /** The shapes in which nodes write down and pass on what they know of the mesh, in zod, with bounds: what comes in is from others. */
 
 import { z } from "zod";
-import type { Admission, Gossip, MeshRecord, Revocation } from "../contracts/membership.ts";
+import {
+  type Admission,
+  type Gossip,
+  MAX_MEMBERS,
+  MAX_REVOCATIONS,
+  type MeshRecord,
+  type Revocation,
+} from "../contracts/membership.ts";
 import { NODE_STATUSES, type NodeEntry } from "../contracts/node-entry.ts";
 
-/** Members that a mesh may have; more is refused as nonsense. */
-export const MAX_MEMBERS = 5_000;
 /** Records of one message. */
 export const MAX_RECORDS = 200;
+/** Bytes of the records and revocations of one message; those of a revocation of a full mesh are a third of it. */
+export const MAX_NEWS_BYTES = 512 * 1024;
+/** Of a whole one: besides, it names every member and every revoked node. */
+export const MAX_GOSSIP_BYTES = MAX_NEWS_BYTES + 1024 * 1024;
 const MAX_ENTRY_BYTES = 16_384;
 
 const id = z.string().regex(/^[0-9a-f]{32}$/);
@@ -53,7 +62,7 @@ export const revocationSchema: z.ZodType<Revocation> = z.strictObject({
 
 export const gossipSchema: z.ZodType<Gossip> = z.strictObject({
   digest: z.array(z.tuple([id, count, count])).max(MAX_MEMBERS),
-  revoked: z.array(z.tuple([id, z.string().max(12)])).max(MAX_MEMBERS),
+  revoked: z.array(z.tuple([id, z.string().max(12)])).max(MAX_REVOCATIONS),
   records: z.array(recordSchema).max(MAX_RECORDS),
   revocations: z.array(revocationSchema).max(MAX_RECORDS),
 });
@@ -62,5 +71,5 @@ export const joinAnswerSchema = z.object({
   node_id: id,
   admission: admissionSchema,
   nodes: z.array(recordSchema).max(MAX_MEMBERS),
-  revocations: z.array(revocationSchema).max(MAX_MEMBERS),
+  revocations: z.array(revocationSchema).max(MAX_REVOCATIONS),
 });

@@ -7,6 +7,8 @@ import type { PeerClients } from "../client/peer.ts";
 import { CairnError, RuntimeError } from "../contracts/errors.ts";
 
 const JOIN_MS = 30_000;
+/** Bytes: all members of a full mesh, each with a hundred agents and a long chain. */
+const LONGEST_JOIN = 64 * 1024 * 1024;
 
 export function createMeshCalls(peers: PeerClients): MeshCalls {
   return {
@@ -20,7 +22,13 @@ export function createMeshCalls(peers: PeerClients): MeshCalls {
     },
     async join(url, pins, body, signal) {
       const unreachableHint = "Look whether the node runs (`cairn status` there), and at the address and the port.";
-      const connection = connectionTo({ baseUrl: url, certificate: pins, timeoutMs: JOIN_MS, unreachableHint });
+      const connection = connectionTo({
+        baseUrl: url,
+        certificate: pins,
+        timeoutMs: JOIN_MS,
+        longestAnswer: LONGEST_JOIN,
+        unreachableHint,
+      });
       try {
         return await call(connection, "/api/mesh/join", { method: "POST", json: body, signal });
       } catch (error) {

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { RuntimeError } from "../contracts/errors.ts";
 import type { Gossip, MeshRecord, Revocation } from "../contracts/membership.ts";
-import { gossipSchema, nodeEntrySchema } from "../files/mesh-schema.ts";
+import { gossipSchema, MAX_GOSSIP_BYTES, nodeEntrySchema } from "../files/mesh-schema.ts";
 import { assertOwner } from "./auth.ts";
 import { clientGone } from "./connections.ts";
 import type { RouteDeps, Server } from "./deps.ts";
@@ -92,6 +92,7 @@ function registerExchange(server: Server, { app }: RouteDeps): void {
   server.post(
     "/api/mesh/gossip",
     {
+      bodyLimit: MAX_GOSSIP_BYTES,
       config: { access: "peer" },
       schema: {
         tags: ["mesh"],

@@ -11,7 +11,7 @@ import { chooseMembers, digestOf, missingAt, sample } from "../../domain/mesh/go
 import type { LivenessTable } from "../../domain/mesh/liveness.ts";
 import { merge } from "../../domain/mesh/merge.ts";
 import { isForgotten } from "../../domain/mesh/node-entry.ts";
-import { gossipSchema, MAX_RECORDS, revocationSchema } from "../../files/mesh-schema.ts";
+import { gossipSchema, MAX_NEWS_BYTES, MAX_RECORDS, revocationSchema } from "../../files/mesh-schema.ts";
 import type { StoredMesh } from "./mesh-store.ts";
 import type { MeshView } from "./mesh-view.ts";
 
@@ -57,6 +57,7 @@ export interface Gossiping {
 }
 
 const CALL_MS = 5_000;
+const NEWS = { records: MAX_RECORDS, bytes: MAX_NEWS_BYTES } as const;
 
 export function createGossip(deps: GossipDeps): Gossiping {
   const { view, own, calls, liveness, clock, logger } = deps;
@@ -101,7 +102,7 @@ export function createGossip(deps: GossipDeps): Gossiping {
   }
 
   function messageFor(other: Pick<Gossip, "digest" | "revoked">, { mesh }: StoredMesh): Gossip {
-    return { ...digestOf(mesh, beatOf), ...missingAt(other, mesh, MAX_RECORDS) };
+    return { ...digestOf(mesh, beatOf), ...missingAt(other, mesh, NEWS, deps.random) };
   }
 
   async function exchange(to: NodeEntry, url: string, signal: AbortSignal): Promise<void> {

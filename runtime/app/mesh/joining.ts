@@ -2,7 +2,7 @@
 
 import { RuntimeError } from "../../contracts/errors.ts";
 import { readJoinToken, writeJoinToken } from "../../contracts/join-token.ts";
-import type { JoinAnswer, MeshRecord } from "../../contracts/membership.ts";
+import { type JoinAnswer, MAX_MEMBERS, type MeshRecord } from "../../contracts/membership.ts";
 import type { NodeEntry } from "../../contracts/node-entry.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import { assertWithinSkew } from "../../contracts/version-skew.ts";
@@ -140,6 +140,11 @@ export function createJoining(deps: JoiningDeps): Joining {
       );
     }
     if (id === own.id) throw new RuntimeError("RUNTIME_CONFLICT", "A node cannot join itself.");
+    if (seen.mesh.records.size >= MAX_MEMBERS && !seen.mesh.records.has(id))
+      throw new RuntimeError(
+        "RUNTIME_CONFLICT",
+        `The mesh has ${MAX_MEMBERS} members: that is as many as it may have.`,
+      );
     const shared = seen.nodes.find((node) => node.shared && node.entry.id === id);
     if (shared !== undefined)
       throw new RuntimeError("RUNTIME_CONFLICT", `The node ${name} shares the database with this one: it is a member.`);

@@ -48,22 +48,39 @@ export function digestOf(
   return { digest, revoked };
 }
 
-/** What the other side does not have yet, at most `most` records: the rest follows in later rounds. */
+/** Of one message. */
+export interface NewsLimits {
+  /** Records, and as many revocations. */
+  readonly records: number;
+  /** Of both, as JSON; the last one may exceed it. */
+  readonly bytes: number;
+}
+
+/**
+ * What the other side does not have yet, revocations first; the rest follows in later rounds. It begins anywhere, since the other
+ * side may refuse some of it each time. `random` is below 1.
+ */
 export function missingAt(
   other: Pick<Gossip, "digest" | "revoked">,
   mesh: Mesh,
-  most: number,
+  limits: NewsLimits,
+  random: () => number,
 ): { readonly records: readonly MeshRecord[]; readonly revocations: readonly Revocation[] } {
   const versions = new Map(other.digest.map(([id, version]) => [id, version]));
   const marks = new Map(other.revoked);
-  const records: MeshRecord[] = [];
-  for (const record of mesh.records.values()) {
-    if (records.length === most) break;
-    if ((versions.get(record.entry.id) ?? 0) < record.entry.version) records.push(record);
+  let left = limits.bytes;
+  function some<T>(items: readonly T[]): readonly T[] {
+    const start = Math.floor(random() * items.length);
+    const taken: T[] = [];
+    for (const item of [...items.slice(start), ...items.slice(0, start)]) {
+      if (taken.length === limits.records || left <= 0) break;
+      left -= Buffer.byteLength(JSON.stringify(item));
+      taken.push(item);
+    }
+    return taken;
   }
-  const revocations = [...mesh.revocations.values()]
-    .filter((one) => marks.get(one.node) !== markOf(one))
-    .slice(0, most);
+  const revocations = some([...mesh.revocations.values()].filter((one) => marks.get(one.node) !== markOf(one)));
+  const records = some([...mesh.records.values()].filter(({ entry }) => (versions.get(entry.id) ?? 0) < entry.version));
   return { records, revocations };
 }
 

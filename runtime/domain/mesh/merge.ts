@@ -1,9 +1,9 @@
 /**
  * Merging what two nodes know of the mesh. What comes out depends on what was heard, not on the order or on how often: nodes
- * that have heard the same know the same. Pure.
+ * that have heard the same know the same, but for what is beyond the bounds of a mesh. Pure.
  */
 
-import type { MeshRecord, Revocation } from "../../contracts/membership.ts";
+import { MAX_MEMBERS, MAX_REVOCATIONS, type MeshRecord, type Revocation } from "../../contracts/membership.ts";
 import { isChainGenuine, isUnrevoked } from "./admission.ts";
 import { isGenuine } from "./node-entry.ts";
 import { isRevocationGenuine, preferRevocation } from "./revocation.ts";
@@ -22,7 +22,7 @@ export interface Changes {
   readonly revocations: readonly Revocation[];
   /** Ids of those that are no members any more. */
   readonly removed: readonly string[];
-  /** Ids that were told of and have no place here: not signed by their node, not admitted, or revoked. */
+  /** Ids that were told of and have no place here: not signed by their node, not admitted, revoked, or more than a mesh may have. */
   readonly refused: readonly string[];
   /**
    * Version of an entry of `own` that is higher than the one here: it has been restored from a copy, and takes up that version
@@ -43,6 +43,8 @@ export function merge(
     const existing = revocations.get(revocation.node);
     if (existing?.signature === revocation.signature) continue;
     if (existing !== undefined && preferRevocation(existing, revocation) === existing) continue;
+    const most = mesh.records.has(revocation.node) ? MAX_REVOCATIONS : MAX_MEMBERS;
+    if (existing === undefined && revocations.size >= most) continue;
     if (!isRevocationGenuine(revocation, mesh.root)) continue;
     revocations.set(revocation.node, revocation);
     newRevocations.set(revocation.node, revocation);
@@ -71,6 +73,10 @@ export function merge(
     const admitted =
       isUnrevoked(entry.public_key, chain, revocations) && (kept || isChainGenuine(entry.public_key, chain, mesh.root));
     if (!admitted) {
+      refused.add(entry.id);
+      continue;
+    }
+    if (existing === undefined && records.size >= MAX_MEMBERS) {
       refused.add(entry.id);
       continue;
     }

@@ -70,6 +70,24 @@ describe("a peer", () => {
     await expect(asked).rejects.toThrow("enough");
   });
 
+  it("that answers without end is cut off", async () => {
+    const LONG = 128 * 1024 * 1024;
+    let sent = 0;
+    const chunk = Buffer.alloc(1024 * 1024, "x");
+    const url = await served((_authorization, response) => {
+      response.setHeader("content-type", "application/json");
+      const more = (): void => {
+        while (!response.destroyed && sent < LONG && response.write(chunk)) sent += chunk.length;
+        sent += chunk.length;
+        if (sent >= LONG) response.end();
+      };
+      response.on("drain", more);
+      more();
+    });
+    await expect(clients().to(peer(url)).call("/api/mesh/gossip")).rejects.toMatchObject({ code: "RUNTIME_INTERNAL" });
+    expect(sent).toBeLessThan(LONG);
+  });
+
   it("streams a turn, and each time that the stream breaks it is asked with a fresh token", async () => {
     const tokens: string[] = [];
     const started: StreamEvent = { type: "turn.started", turn_id: "t", session: "s", agent: "main", attempt: 1 };

@@ -1,8 +1,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import { v4 as newId } from "uuid";
 import { describe, expect, it } from "vitest";
-import type { Gossip } from "../../../runtime/contracts/membership.ts";
+import { type Gossip, MAX_MEMBERS, MAX_REVOCATIONS } from "../../../runtime/contracts/membership.ts";
 import { makePeerToken } from "../../../runtime/domain/mesh/peer-token.ts";
+import { MAX_NEWS_BYTES, MAX_RECORDS } from "../../../runtime/files/mesh-schema.ts";
 import { principal } from "../../support/fake-application.ts";
 import { OWNER, startServer, type TestServer } from "../../support/http-server.ts";
 import { firstNode } from "../../support/meshes.ts";
@@ -56,6 +57,21 @@ describe("the exchange of members", () => {
       expect(
         (await test.server.inject({ method: "POST", url: "/api/mesh/gossip", headers, payload: nothing })).statusCode,
       ).toBeGreaterThan(400);
+  });
+
+  it("takes the largest message that a member sends", async () => {
+    const test = started();
+    const ids = Array.from({ length: MAX_REVOCATIONS }, (_, n) => n.toString(16).padStart(32, "0"));
+    const [first, agents] = [firstNode("x"), ["x".repeat(90)]];
+    const records = Array.from({ length: MAX_RECORDS }, () => first.record(1, { agents: Array(26).fill(agents[0]) }));
+    const said: Gossip = {
+      digest: ids.slice(0, MAX_MEMBERS).map((id) => [id, 1_000_000, 1_000_000]),
+      revoked: ids.map((id) => [id, "x".repeat(12)]),
+      records,
+      revocations: [],
+    };
+    expect(JSON.stringify(records).length).toBeGreaterThan(MAX_NEWS_BYTES);
+    expect((await gossip(test, said)).statusCode).toBe(200);
   });
 
   const record = firstNode("x").record();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { MeshRecord, Revocation } from "../../../../runtime/contracts/membership.ts";
+import { MAX_MEMBERS, type MeshRecord, type Revocation } from "../../../../runtime/contracts/membership.ts";
 import { applied, type Mesh, merge } from "../../../../runtime/domain/mesh/merge.ts";
 import { isGoodbye } from "../../../../runtime/domain/mesh/revocation.ts";
 import { firstNode, meshOf } from "../../../support/meshes.ts";
@@ -109,6 +109,24 @@ describe("merging what was told of a mesh", () => {
         expect([...after.records.keys()]).toEqual([third.id]);
       }
     }
+  });
+
+  it("grows to so many members and revocations that a message can name all, and a member can be revoked then, too", () => {
+    const [filler, late] = [first.admits("filler").record(), first.admits("late")];
+    const some = Array.from({ length: MAX_MEMBERS - 1 }, (_, n) => n.toString(16).padStart(32, "0"));
+    const full: Mesh = {
+      root: first.id,
+      records: new Map([...some.map((id) => [id, filler] as const), [second.id, second.record()]]),
+      revocations: new Map([...some, "f".repeat(32)].map((id) => [id, first.revokes(id)])),
+    };
+    const changes = merge(
+      full,
+      received([late.record()], [first.revokes("e".repeat(32)), first.revokes(second.id)]),
+      OBSERVER,
+    );
+    expect(changes).toMatchObject({ refused: [late.id], removed: [second.id] });
+    expect(changes.revocations.map(({ node }) => node)).toEqual([second.id]);
+    expect(merge(full, received([second.record(2)]), OBSERVER).records).toHaveLength(1);
   });
 
   it("lets a node leave, and keeps those for whom it has vouched", () => {
