@@ -15,7 +15,7 @@ export interface Connection {
   readonly timeoutMs: number;
   /** See ClientOptions. */
   readonly unreachableHint?: string | undefined;
-  /** Bytes of an answer that is read whole; undefined: as many as it has, from a node that this one trusts. */
+  /** Bytes of an answer that is read whole (see `call`); undefined: as many as it has, from a node that this one trusts. */
   readonly longestAnswer?: number | undefined;
   readonly fetch: typeof fetch;
   /** For requests without a deadline. */
@@ -95,12 +95,25 @@ export async function request(connection: Connection, path: string, options: Req
   }
 }
 
-/** The `result` of the envelope. */
+/** The `result` of the envelope. Where answers are bounded, so is the time until one is there as a whole. */
 export async function call<Result>(
   connection: Connection,
   path: string,
   options: RequestOptions = {},
 ): Promise<Result> {
+  const { signal, timeoutMs = connection.timeoutMs } = options;
+  if (connection.longestAnswer === undefined || timeoutMs <= 0) return resultOf(connection, path, options);
+  const deadline = AbortSignal.timeout(timeoutMs);
+  try {
+    const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
+    return await resultOf(connection, path, { ...options, signal: either });
+  } catch (error) {
+    if (deadline.aborted && !signal?.aborted) throw tooLate(connection, timeoutMs);
+    throw error;
+  }
+}
+
+async function resultOf<Result>(connection: Connection, path: string, options: RequestOptions): Promise<Result> {
   const response = await request(connection, path, options);
   const body = await readJson(connection, response, options.signal);
   if (isRecord(body) && "result" in body) {

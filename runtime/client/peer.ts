@@ -76,6 +76,12 @@ function callableAddress({ name, address, certificate_sha256: pin }: PeerAddress
       "Set mesh.advertise there",
     );
   }
+  if (!isPlain(address)) {
+    throw unreachable(
+      `The node ${name} names no address of a node: ${address}.`,
+      "Set mesh.advertise to HOST:PORT there",
+    );
+  }
   if (address.startsWith("https:") || isLocal(address)) return address;
   throw unreachable(
     pin === null
@@ -83,6 +89,13 @@ function callableAddress({ name, address, certificate_sha256: pin }: PeerAddress
       : `The node ${name} serves TLS, and names an address without it: ${address}.`,
     pin === null ? "Set runtime.tls to auto there" : "Write https:// in its mesh.advertise",
   );
+}
+
+/** A query or a fragment would swallow the route, so that a member could choose what is asked of a service on this machine. */
+function isPlain(address: string): boolean {
+  const url = URL.parse(address);
+  if (url === null || !["https:", "http:"].includes(url.protocol)) return false;
+  return url.username === "" && url.password === "" && !/[?#]/.test(address);
 }
 
 function unreachable(message: string, todo: string): RuntimeError {

@@ -260,9 +260,10 @@ export function toCairnError(error: unknown): CairnError {
 export function fromErrorBody(body: ErrorBody, extra: Pick<ErrorDetails, "cause" | "retryAfterS"> = {}): CairnError {
   const details: ErrorDetails = {
     ...extra,
-    ...(body.issues ? { issues: body.issues } : {}),
-    ...(body.turn_id ? { turnId: body.turn_id } : {}),
-    ...(body.hint ? { hint: body.hint } : {}),
+    // From another machine: nothing else has checked it.
+    ...(Array.isArray(body.issues) ? { issues: body.issues } : {}),
+    ...(typeof body.turn_id === "string" ? { turnId: body.turn_id } : {}),
+    ...(typeof body.hint === "string" && body.hint !== "" ? { hint: body.hint } : {}),
     ...(body.last_words ? { lastWords: body.last_words } : {}),
     ...(body.log ? { log: body.log } : {}),
     ...(body.retryable ? {} : { retryable: false }),

@@ -3,6 +3,7 @@
 import { type ErrorBody, RuntimeError, toCairnError } from "../../contracts/errors.ts";
 import type { Member, NodeEntry } from "../../contracts/node-entry.ts";
 import type { Clock } from "../../contracts/ports.ts";
+import { cap } from "../../domain/cap.ts";
 
 /** What became of one question. */
 export interface PeerPing {
@@ -43,6 +44,8 @@ export interface ReachabilityDeps {
 
 /** Questions at once: a fleet of hundreds is asked in seconds, and without as many connections. */
 const AT_ONCE = 64;
+/** UTF-16 code units of a message or a hint. */
+const LONGEST_TEXT = 1_000;
 
 export function createReachability({ id, members, ask, clock }: ReachabilityDeps): Reachability {
   async function pingOne({ entry }: Member, options: PingOptions): Promise<PeerPing> {
@@ -52,11 +55,11 @@ export function createReachability({ id, members, ask, clock }: ReachabilityDeps
       const { time } = await ask(entry, options);
       const ms = clock.monotonic() - before.monotonic;
       // It looked at its clock about halfway.
-      const ahead = time === undefined ? null : (Date.parse(time) - before.wall - ms / 2) / 1000;
-      return { ...about, ms: rounded(ms), clock_ahead_s: ahead === null ? null : rounded(ahead), error: null };
+      const ahead = (Date.parse(time ?? "") - before.wall - ms / 2) / 1000;
+      return { ...about, ms: rounded(ms), clock_ahead_s: Number.isFinite(ahead) ? rounded(ahead) : null, error: null };
     } catch (error) {
       options.signal?.throwIfAborted();
-      return { ...about, ms: null, clock_ahead_s: null, error: toCairnError(error).toBody() };
+      return { ...about, ms: null, clock_ahead_s: null, error: shortened(toCairnError(error).toBody()) };
     }
   }
 
@@ -79,6 +82,15 @@ export function createReachability({ id, members, ask, clock }: ReachabilityDeps
       }
       return pings;
     },
+  };
+}
+
+/** What the other node says of its failure may be long. */
+function shortened({ message, hint, ...body }: ErrorBody): ErrorBody {
+  return {
+    ...body,
+    message: cap(message, LONGEST_TEXT).text,
+    ...(hint === undefined ? {} : { hint: cap(hint, LONGEST_TEXT).text }),
   };
 }
 

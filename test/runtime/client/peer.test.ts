@@ -6,6 +6,7 @@ import { v4 as newId } from "uuid";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createPeerClients, type PeerAddress } from "../../../runtime/client/peer.ts";
 import { certificatePin } from "../../../runtime/contracts/certificates.ts";
+import { toCairnError } from "../../../runtime/contracts/errors.ts";
 import type { StreamEvent } from "../../../runtime/contracts/stream.ts";
 import { identity, tlsNode } from "../../support/certificates.ts";
 
@@ -55,6 +56,15 @@ it.each([
     peer("http://attic.example:7433", { certificate_sha256: "AB" }),
     "The node attic serves TLS, and names an address without it: http://attic.example:7433.",
   ],
+  ...[
+    "http://127.0.0.1:2375/containers/create?name=x#",
+    "https://attic.example/?to=",
+    "https://attic.example/#",
+    "http://localhost:pass@attic.example/",
+    "https://user@attic.example/",
+    "not an address",
+    "file:///etc/passwd",
+  ].map((address): [PeerAddress, string] => [peer(address), `The node attic names no address of a node: ${address}.`]),
   [peer("http://127.0.0.1.example:7433"), "The node attic serves no TLS at http://127.0.0.1.example:7433."],
 ])("a peer without an address that may be called is not called: %j", (entry, message) => {
   expect(() => clients().to(entry)).toThrow(expect.objectContaining({ code: "RUNTIME_PEER_UNREACHABLE", message }));
@@ -68,6 +78,34 @@ describe("a peer", () => {
     const asked = clients().to(peer(stalled)).ping({ signal: abort.signal });
     abort.abort(new Error("enough"));
     await expect(asked).rejects.toThrow("enough");
+  });
+
+  it("that begins to answer and goes on byte by byte is given up as well", async () => {
+    const slow = await served((_authorization, response) => {
+      response.setHeader("content-type", "application/json");
+      response.write('{"ok":true,');
+      const timer = setInterval(() => response.write(" "), 10);
+      response.on("close", () => clearInterval(timer));
+      setTimeout(() => response.end('"result":{"name":"late"}}'), 1_500).unref();
+    });
+    await expect(clients(100).to(peer(slow)).ping()).rejects.toMatchObject({ code: "RUNTIME_NOT_READY" });
+  });
+
+  it("cannot put anything but text into its errors", async () => {
+    const error = { code: "RUNTIME_DRAINING", message: "no", severity: "error", hint: { a: 1 }, issues: "all" };
+    const url = await served((_authorization, response) => {
+      response.writeHead(503, { "content-type": "application/json" }).end(JSON.stringify({ ok: false, error }));
+    });
+    const refused = await clients()
+      .to(peer(url))
+      .ping()
+      .then(() => null, toCairnError);
+    expect(refused?.toBody()).toEqual({
+      code: "RUNTIME_DRAINING",
+      message: "no",
+      severity: "transient",
+      retryable: false,
+    });
   });
 
   it("that answers without end is cut off", async () => {

@@ -49,6 +49,13 @@ describe("asking the other nodes who they are", () => {
     expect(await reachability(() => undefined, [attic]).ping(LIMIT)).toMatchObject([{ ms: 400, clock_ahead_s: null }]);
   });
 
+  it("takes no more of an answer than it shows: a time that is none, and words without end", async () => {
+    expect(await reachability(() => "noon", [attic]).ping(LIMIT)).toMatchObject([{ ms: 400, clock_ahead_s: null }]);
+    const long = new RuntimeError("RUNTIME_INTERNAL", "x".repeat(100_000), { hint: "y".repeat(100_000) });
+    const [refused] = await reachability(() => long, [attic]).ping(LIMIT);
+    expect(JSON.stringify(refused).length).toBeLessThan(3_000);
+  });
+
   it("asks one by its name or id, and itself never", async () => {
     const asked: string[] = [];
     const { ping } = reachability(({ name }) => void asked.push(name));
