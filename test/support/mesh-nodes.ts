@@ -22,6 +22,8 @@ export interface MeshNodeOptions {
   readonly database: Database;
   readonly keys?: { readonly privateKey: KeyObject; readonly publicKey: KeyObject };
   readonly seeds?: readonly string[];
+  /** Where the local network says that a node is. */
+  readonly foundAt?: (id: string) => string | null;
   readonly logger?: Logger;
   /** Milliseconds by which its clock is ahead of the others'. */
   readonly aheadMs?: number;
@@ -57,6 +59,8 @@ export class TestNetwork {
   readonly nodes = new Map<string, MeshNode>();
   /** Pairs of names that do not reach each other. */
   readonly cut = new Set<string>();
+  /** URLs of exchanges that were tried. */
+  readonly calls: string[] = [];
   /** Milliseconds since the start, and since the epoch. */
   now = 1_000_000;
 
@@ -95,6 +99,7 @@ export class TestNetwork {
     const calls: MeshCalls = {
       // As JSON: what does not survive that is not told.
       gossip: async (to, at, body) => {
+        this.calls.push(at);
         const there = reach(at);
         if (there.id !== to.id) throw new RuntimeError("RUNTIME_CERTIFICATE_REFUSED", "It shows another certificate.");
         return JSON.parse(JSON.stringify(await there.answerTo(id, JSON.parse(JSON.stringify(body)))));
@@ -134,7 +139,7 @@ export class TestNetwork {
       calls,
       liveness,
       seeds,
-      foundAt: () => null,
+      foundAt: options.foundAt ?? (() => null),
       clock,
       random: Math.random,
       logger,

@@ -115,9 +115,13 @@ export function createGossip(deps: GossipDeps): Gossiping {
     if (missing.records.length + missing.revocations.length > 0) await calls.gossip(to, url, missing, deadline);
   }
 
+  /** What the local network says counts where the certificate shows that the node is the one: everybody there may say it. */
+  const foundAt = (entry: NodeEntry): string | null => (pinsOf(entry).length > 0 ? deps.foundAt(entry.id) : null);
+
   /** The address that it names; where that fails, every other time the one that the local network names. */
-  function addressOf(id: string, named: string | null): string | null {
-    const found = deps.foundAt(id);
+  function addressOf(entry: NodeEntry): string | null {
+    const { id, address: named } = entry;
+    const found = foundAt(entry);
     return named === null || (found !== null && complaints.has(id) && deps.random() < 0.5) ? found : named;
   }
 
@@ -179,20 +183,20 @@ export function createGossip(deps: GossipDeps): Gossiping {
       const now = clock.monotonic();
       const remote = seen.nodes.filter(({ shared }) => !shared).map(({ entry }) => entry);
       const targets = new Map<string, { readonly entry: NodeEntry; readonly url: string }>();
-      const add = (entry: NodeEntry | undefined, url: string | null | undefined): void => {
-        if (entry !== undefined && url != null && entry.id !== own) targets.set(entry.id, { entry, url });
+      const add = (entry: NodeEntry | null, url: string | null): void => {
+        if (entry !== null && url !== null && entry.id !== own) targets.set(entry.id, { entry, url });
       };
-      const reachable = remote.filter((entry) => entry.address !== null || deps.foundAt(entry.id) !== null);
+      const reachable = remote.filter((entry) => entry.address !== null || foundAt(entry) !== null);
       const candidates = reachable.map(({ id, status }) => ({
         id,
         liveness: status === "stopped" ? ("offline" as const) : liveness.stateOf(id, now),
       }));
       for (const id of chooseMembers(candidates, deps.random)) {
         const entry = seen.mesh.records.get(id)?.entry;
-        add(entry, addressOf(id, entry?.address ?? null));
+        if (entry !== undefined) add(entry, addressOf(entry));
       }
       const [seed] = sample(seen.mesh.records.size > 1 ? deps.seeds : [], 1, deps.random);
-      if (seed !== undefined) add((await atSeed(seed, seen, signal)) ?? undefined, seed);
+      if (seed !== undefined) add(await atSeed(seed, seen, signal), seed);
       const outcomes = await Promise.all(
         [...targets.values()].map(({ entry, url }) => tryExchange(entry, url, signal)),
       );
@@ -205,7 +209,7 @@ export function createGossip(deps: GossipDeps): Gossiping {
       const body = { ...digestOf(seen.mesh, beatOf), records: [], revocations: [revocation] };
       const deadline = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
       const received = await Promise.allSettled(
-        to.map((entry) => calls.gossip(entry, entry.address ?? deps.foundAt(entry.id) ?? "", body, deadline)),
+        to.map((entry) => calls.gossip(entry, entry.address ?? foundAt(entry) ?? "", body, deadline)),
       );
       return received.filter(({ status }) => status === "fulfilled").length;
     },

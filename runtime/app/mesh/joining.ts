@@ -25,8 +25,8 @@ export interface Joining {
    */
   admit(request: { readonly token: string; readonly entry: NodeEntry }): Promise<JoinAnswer>;
   /**
-   * Joins the mesh of the node that made the token. `url`: where that is reached from here, in place of the token's. RUNTIME_CONFLICT
-   * where this node is in a mesh; the refusals of the other node, and those of the way there.
+   * Joins the mesh of the node that made the token. `url`: where that is reached from here, in place of the token's; by TLS.
+   * RUNTIME_CONFLICT where this node is in a mesh; the refusals of the other node, and those of the way there.
    */
   join(token: string, url: string | null, signal: AbortSignal): Promise<{ readonly members: readonly NodeEntry[] }>;
 }
@@ -82,11 +82,11 @@ export function createJoining(deps: JoiningDeps): Joining {
     async admit({ token, entry }) {
       const read = readJoinToken(token);
       if (read === null) throw invalidToken();
+      // First: who has no token learns nothing of this node and the members, and costs one look.
+      if (!(await deps.tokens.admits(read.secret, entry.id))) throw invalidToken();
       const seen = await assertMember();
       if (!isGenuine(entry))
         throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The entry is not signed by the node that it describes.");
-      // First: who has no token learns nothing of the members.
-      if (!(await deps.tokens.admits(read.secret, entry.id))) throw invalidToken();
       assertWelcome(entry, seen);
       assertWithinSkew(entry.release, await deps.living());
       // Last: a refusal for another reason leaves the token as it is.
@@ -110,9 +110,12 @@ export function createJoining(deps: JoiningDeps): Joining {
           hint: "It is one line that begins with cairn-join-, as `cairn mesh token` there prints it.",
         });
       }
+      const at = url ?? read.url;
+      if (!at.startsWith("https://"))
+        throw new RuntimeError("RUNTIME_INVALID_REQUEST", `A node joins by https:// alone, not at ${at}.`);
       assertFree(await view.refresh());
       const entry = await deps.ownEntry();
-      const said = await deps.calls.join(url ?? read.url, read.pins, { token: token.trim(), entry }, signal);
+      const said = await deps.calls.join(at, read.pins, { token: token.trim(), entry }, signal);
       const { admission, nodes, revocations } = assertAnswer(said, read.node);
       const root = rootOf(ownKey(own), admission);
       const empty = { root, records: new Map<string, MeshRecord>(), revocations: new Map() };

@@ -37,6 +37,9 @@ export type TokenRefusal =
 export const LIFE_S = 60;
 export const LEEWAY_S = 90;
 
+/** Characters of an id: of a node it is logged, of a token remembered. */
+const LONGEST_ID = 64;
+
 const TYPE = "cairn-peer+jwt";
 const ALGORITHM = "EdDSA";
 
@@ -58,7 +61,8 @@ export function claimedIssuer(token: string): string | null {
   if (!token.startsWith("ey")) return null;
   try {
     if (decodeProtectedHeader(token).typ !== TYPE) return null;
-    return decodeJwt(token).iss ?? null;
+    const issuer: unknown = decodeJwt(token).iss;
+    return typeof issuer === "string" && issuer.length <= LONGEST_ID ? issuer : null;
   } catch {
     return null;
   }
@@ -85,7 +89,8 @@ export async function verifyPeerToken(
       currentDate: now,
     });
     const { jti, iat, method, path } = payload;
-    if (jti === undefined || iat === undefined) return { reason: "forged" };
+    if (typeof jti !== "string" || jti === "" || jti.length > LONGEST_ID || iat === undefined)
+      return { reason: "forged" };
     if (method !== request.method || path !== request.path) return { reason: "other-request" };
     return { id: jti, usableUntil: iat + LIFE_S + LEEWAY_S };
   } catch (error) {

@@ -1,6 +1,6 @@
 /** Nodes with databases of their own, as they join, meet, lose each other and leave: over real stores, without a network. */
 
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { readJoinToken, writeJoinToken } from "../../../../runtime/contracts/join-token.ts";
 import { describeDatabase, describeEachDatabase } from "../../../support/databases.ts";
@@ -61,6 +61,21 @@ describeEachDatabase("a join token", (open) => {
     expect(JSON.stringify((await database.query("select * from join_tokens")).rows)).not.toContain(read.secret);
   });
 
+  it("costs who has none of them one look, and tells nothing of the node", async () => {
+    const read = readJoinToken(await host.token());
+    if (read === null) throw new Error("the token cannot be read");
+    const guess = writeJoinToken({ ...read, secret: "x".repeat(43) });
+    const entry = firstNode("one").record().entry;
+    const asked = vi.spyOn(database, "query");
+    await expect(host.joining.admit({ token: guess, entry: { ...entry, name: "two" } })).rejects.toThrow(REFUSED);
+    expect(asked).toHaveBeenCalledTimes(1);
+    await database.query("insert into revocations (node, revocation) values ($1, $2::jsonb)", [
+      host.id,
+      JSON.stringify(firstNode().revokes(host.id)),
+    ]);
+    await expect(host.joining.admit({ token: guess, entry })).rejects.toThrow(REFUSED);
+  });
+
   it("stays good after a refusal that is not its own fault", async () => {
     const token = await host.token();
     const node = firstNode("host");
@@ -117,6 +132,11 @@ describeDatabase("nodes with databases of their own", (open) => {
       code: "RUNTIME_CERTIFICATE_REFUSED",
     });
     await expect(b.joining.join("cairn_abc", null, never)).rejects.toThrow("That is no token for joining");
+    // Without TLS anybody on the way could read the token.
+    await expect(b.joining.join(token, "http://a:7433", never)).rejects.toMatchObject({
+      code: "RUNTIME_INVALID_REQUEST",
+      message: "A node joins by https:// alone, not at http://a:7433.",
+    });
     await b.join(token);
     await expect(b.join(await other.token())).rejects.toThrow("This node is in a mesh already, with a.");
     // Nothing has come of it but the one join.
@@ -203,6 +223,24 @@ describeDatabase("nodes with databases of their own", (open) => {
     expect(await stranger.sees()).toEqual(["stranger* online"]);
     expect(warned).toHaveLength(2);
     expect(warned).toContainEqual({ seed: stranger.url, reason: "its certificate is that of no member" });
+  });
+
+  it("call a member where the local network says it is only when its certificate shows that it is the one", async () => {
+    const a = await node("a");
+    const b = await node("b", { foundAt: () => "https://planted:7433" });
+    await b.join(await a.token());
+    await a.publish({ address: null });
+    await a.beat();
+    await b.answerTo(a.id, await a.answerTo(b.id, { digest: [], revoked: [], records: [], revocations: [] }));
+    network.calls.length = 0;
+    await network.rounds(1, b);
+    expect(network.calls).toEqual(["https://planted:7433"]);
+    await a.publish({ address: null, certificate_sha256: null });
+    await a.view.refresh();
+    await b.answerTo(a.id, await a.answerTo(b.id, { digest: [], revoked: [], records: [], revocations: [] }));
+    network.calls.length = 0;
+    await network.rounds(3, b);
+    expect(network.calls).toEqual([]);
   });
 
   it("take nothing from a node that is no member, and nothing forged or older from one that is", async () => {

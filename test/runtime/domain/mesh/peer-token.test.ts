@@ -64,12 +64,21 @@ describe("a peer's token", () => {
       await signed({ iat: undefined }),
       await signed({ exp: undefined }),
       await signed({ iss: "somebody" }),
+      await signed({ jti: "x".repeat(65) }),
+      await signed({ jti: "" }),
     ];
     for (const each of forged) expect(await verified(each), each).toEqual({ reason: "forged" });
   });
 
   it("is not seen in tokens of clients", async () => {
-    for (const token of ["", "eyes", "cairn_abc", "ey.J.x", await signed({}, { typ: "JWT" })]) {
+    for (const token of [
+      "",
+      "eyes",
+      "cairn_abc",
+      "ey.J.x",
+      await signed({}, { typ: "JWT" }),
+      await signed({ iss: "x".repeat(65) }),
+    ]) {
       expect(claimedIssuer(token)).toBeNull();
     }
   });
