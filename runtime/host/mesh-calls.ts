@@ -12,7 +12,8 @@ const LONGEST_JOIN = 64 * 1024 * 1024;
 
 export function createMeshCalls(peers: PeerClients): MeshCalls {
   return {
-    gossip: (to, url, body, signal) =>
+    // Rejects, also where the entry names no address that may be called: one such member must not keep others from being told.
+    gossip: async (to, url, body, signal) =>
       peers.to({ ...to, address: url }).call("/api/mesh/gossip", { method: "POST", json: body, signal }),
     revocation: async (to, url, node, signal) => {
       const { revocation } = await peers
