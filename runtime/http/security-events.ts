@@ -1,4 +1,7 @@
-/** What routes leave in the security log: one line when their handler begins, one with the outcome. */
+/**
+ * What routes leave in the security log: one line when their handler begins, one with the outcome. On routes that need no token only
+ * the outcome, and all but success is a refusal: those are counted, since anybody can cause them.
+ */
 
 import type { FastifyReply, FastifyRequest, preHandlerHookHandler } from "fastify";
 import type { SecurityEvent, SecurityEventName, SecurityLog } from "../contracts/security-log.ts";
@@ -41,7 +44,8 @@ function recordOutcome(security: SecurityLog, request: FastifyRequest, reply: Fa
   const { audit } = request.routeOptions.config;
   if (audit === undefined) return;
   const about = { event: audit, ...originOf(request) };
-  security.record({ ...about, outcome: "begun" });
+  const isPublic = request.principal === null;
+  if (!isPublic) security.record({ ...about, outcome: "begun" });
   let answered = false;
   reply.raw.once("finish", () => {
     answered = true;
@@ -50,7 +54,8 @@ function recordOutcome(security: SecurityLog, request: FastifyRequest, reply: Fa
     const details = request.auditDetails ? { details: request.auditDetails } : {};
     const { statusCode } = reply.raw;
     const outcome = !answered ? "cut" : statusCode >= 400 ? "failed" : "done";
-    security.record({ ...about, outcome: statusCode === 403 ? "refused" : outcome, ...details });
+    const isRefused = statusCode === 403 || (isPublic && outcome !== "done");
+    security.record({ ...about, outcome: isRefused ? "refused" : outcome, ...details });
   });
 }
 

@@ -62,6 +62,8 @@ const NEWS = { records: MAX_RECORDS, bytes: MAX_NEWS_BYTES } as const;
 export function createGossip(deps: GossipDeps): Gossiping {
   const { view, own, calls, liveness, clock, logger } = deps;
   let beat = 0;
+  /** Once a round: a member that goes on telling of beats that were not made must not keep this node writing. */
+  let hasCaughtUp = false;
   const complaints = new Map<string, string>();
   let refused: string | null = null;
 
@@ -72,8 +74,11 @@ export function createGossip(deps: GossipDeps): Gossiping {
     const seen = await view.current();
     const here = seen.mesh.records.get(own)?.entry.version;
     // Under another version it is a claim only: the signed entry follows, and counts.
-    if (received.digest.some(([id, version, heard]) => id === own && version === here && heard > beat))
+    const isBehind = received.digest.some(([id, version, heard]) => id === own && version === here && heard > beat);
+    if (isBehind && !hasCaughtUp) {
+      hasCaughtUp = true;
       await deps.onBehind(here ?? 0);
+    }
     const fresh = received.records.filter(({ entry }) => !isForgotten(entry, clock.now()));
     const changes = merge(seen.mesh, { records: fresh, revocations: received.revocations }, own);
     if (changes.refused.length > 0)
@@ -178,6 +183,7 @@ export function createGossip(deps: GossipDeps): Gossiping {
 
     async round(signal) {
       beat += 1;
+      hasCaughtUp = false;
       const seen = await view.current();
       if (!seen.mesh.records.has(own)) return;
       const now = clock.monotonic();

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { v4 as newId } from "uuid";
 import { describe, expect, it } from "vitest";
+import { RuntimeError } from "../../../runtime/contracts/errors.ts";
 import { type Gossip, MAX_MEMBERS, MAX_REVOCATIONS } from "../../../runtime/contracts/membership.ts";
 import { makePeerToken } from "../../../runtime/domain/mesh/peer-token.ts";
 import { MAX_NEWS_BYTES, MAX_RECORDS } from "../../../runtime/files/mesh-schema.ts";
@@ -111,10 +112,23 @@ describe("the request to join", () => {
     const test = started();
     expect((await join(test, { token: "cairn-join-x", entry })).json().result).toMatchObject({ node_id: entry.id });
     expect(test.security).toMatchObject([
-      { event: "mesh.joined", outcome: "begun" },
       { event: "mesh.joined", outcome: "done", details: { node: entry.id, name: "attic" } },
     ]);
     expect(JSON.stringify(test.security)).not.toContain("cairn-join-x");
+  });
+
+  it.each([
+    ["without a mesh", "RUNTIME_CONFLICT"],
+    ["with a wrong token", "RUNTIME_UNAUTHORIZED"],
+    ["of a revoked node", "RUNTIME_FORBIDDEN"],
+  ] as const)("%s is one refusal there, which is counted and fills no log", async (_what, code) => {
+    const test = started();
+    test.app.mesh.admit = async () => {
+      throw new RuntimeError(code, "No.");
+    };
+    await join(test, { token: "x", entry });
+    expect(test.security.filter(({ event }) => event === "mesh.joined")).toMatchObject([{ outcome: "refused" }]);
+    expect(test.security.every(({ outcome }) => outcome === "refused")).toBe(true);
   });
 
   it.each<[string, unknown, number]>([

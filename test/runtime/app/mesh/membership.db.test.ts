@@ -294,6 +294,12 @@ describeDatabase("nodes with databases of their own", (open) => {
     await b.answerTo(a.id, { digest: [[b.id, before + 1, 1_000]], revoked: [], records: [], revocations: [] });
     await network.rounds(1, b, a);
     expect(await version(a)).toBe(before + 2);
+    // Once a round: who goes on saying so does not keep it writing.
+    for (let n = 0; n < 5; n++) {
+      const here = await version(b);
+      await b.answerTo(a.id, { digest: [[b.id, here, 1_000]], revoked: [], records: [], revocations: [] });
+    }
+    expect(await version(b)).toBe(before + 3);
   });
 
   describe("revocation", () => {
