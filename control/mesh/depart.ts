@@ -26,7 +26,8 @@ export async function leave(
   // By itself: a node that was revoked is in no list, and gets a new identity by leaving.
   const { name } = (await client.health({ signal: request.signal })).node;
   const what = `${name} leaves its mesh, and its key is no member's again.`;
-  if (!(await isConfirmed(name, what, request))) return { outcome: "declined", id: null, name, notified: 0 };
+  if (!(await isConfirmed(name, what, request)))
+    return { outcome: "declined", id: null, name, notified: 0, admitted: [] };
   return { outcome: "left", ...(await client.leaveMesh({ signal: request.signal, force })) };
 }
 
@@ -36,7 +37,8 @@ export async function revoke(
   request: DepartRequest,
 ): Promise<Departed<"revoked">> {
   const what = `No member accepts ${node} again: this cannot be undone.`;
-  if (!(await isConfirmed(node, what, request))) return { outcome: "declined", id: null, name: node, notified: 0 };
+  if (!(await isConfirmed(node, what, request)))
+    return { outcome: "declined", id: null, name: node, notified: 0, admitted: [] };
   return { outcome: "revoked", ...(await client.revokeNode(node, { signal: request.signal })) };
 }
 

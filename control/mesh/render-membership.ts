@@ -24,10 +24,17 @@ export function renderLeave({ outcome, name, notified }: Departed<"left">, mark:
   ].join("\n");
 }
 
-export function renderRevoked({ outcome, id, name, notified }: Departed<"revoked">, mark: Mark): string {
+export function renderRevoked({ outcome, id, name, notified, admitted }: Departed<"revoked">, mark: Mark): string {
   if (outcome === "declined") return "Another name was typed: nothing was changed.";
   const node = name === null ? `The node ${id}` : `${visible(name)} (${id})`;
-  return `${mark.good(`${node} is revoked.`)} ${notifiedWords(notified)}`;
+  return [
+    `${mark.good(`${node} is revoked.`)} ${notifiedWords(notified)}`,
+    ...(admitted.length === 0
+      ? []
+      : [
+          `It had admitted ${admitted.map(visible).join(", ")}, who stay${admitted.length === 1 ? "s" : ""}: revoke whom you do not know as well.`,
+        ]),
+  ].join("\n");
 }
 
 function notifiedWords(notified: number): string {

@@ -177,6 +177,8 @@ export interface Departure {
   readonly name: string | null;
   /** Members that know of it by now; the others hear of it from them. */
   readonly notified: number;
+  /** Names of members that the node had admitted: they stay. */
+  readonly admitted: readonly string[];
 }
 
 export interface MeshNode {

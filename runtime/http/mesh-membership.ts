@@ -41,6 +41,7 @@ const departureSchema = z.object({
   id: z.string(),
   name: z.string().nullable().describe("Null: this node does not know it."),
   notified: z.number().describe("Members that know of it by now; the others hear of it from them."),
+  admitted: z.array(z.string()).describe("Names of members that the node had admitted: they stay."),
 });
 
 export function registerMeshMembership(server: Server, deps: RouteDeps): void {
@@ -198,7 +199,8 @@ function registerControl(server: Server, { app }: RouteDeps): void {
     },
     async (request, reply) => {
       assertOwner(request, "takes this node out of its mesh");
-      return ok({ ...(await app.mesh.leave({ force: request.body.force === true }, clientGone(reply))) });
+      const departure = await app.mesh.leave({ force: request.body.force === true }, clientGone(reply));
+      return ok({ ...departure, admitted: [...departure.admitted] });
     },
   );
 
@@ -217,7 +219,7 @@ function registerControl(server: Server, { app }: RouteDeps): void {
       assertOwner(request, "revokes nodes");
       const departure = await app.mesh.revoke(request.body.node, clientGone(reply));
       request.auditDetails = { ...departure };
-      return ok({ ...departure });
+      return ok({ ...departure, admitted: [...departure.admitted] });
     },
   );
 }

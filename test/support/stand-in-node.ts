@@ -171,8 +171,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "GET /api/mesh/peers") peers(new URL(request.url ?? "/", "http://node"), response);
   else if (route === "POST /api/admin/mesh/tokens")
     ok(response, { token: "cairn-join-x", url: "https://box:7433", expires_at: "2030-01-01T00:00:00.000Z" });
-  else if (route === "POST /api/admin/mesh/leave") ok(response, { id: "0".repeat(32), name: "box", notified: 2 });
-  else if (route === "POST /api/admin/mesh/revoke") ok(response, { id: "1".repeat(32), name: "attic", notified: 1 });
+  else if (route === "POST /api/admin/mesh/leave")
+    ok(response, { id: "0".repeat(32), name: "box", notified: 2, admitted: [] });
+  else if (route === "POST /api/admin/mesh/revoke")
+    ok(response, { id: "1".repeat(32), name: "attic", notified: 1, admitted: ["nova", "shed"] });
   else if (route === "POST /api/admin/mesh/join") ok(response, { node_id: "0".repeat(32), members: ["nova"] });
   else if (route === "GET /api/usage") ok(response, usage(new URL(request.url ?? "/", "http://node").searchParams));
   else if (route === "POST /api/admin/memory/backfill-tool-synth") await backfill(request, response);

@@ -77,6 +77,7 @@ const departure = z.strictObject({
   id: z.string().nullable(),
   name: z.string().nullable().describe("Null: the node that answered does not know it"),
   notified: count.describe("Members that know of it by now; the others hear of it from them"),
+  admitted: z.array(z.string()).describe("Names of members that the node had admitted: they stay"),
 });
 
 const stopped = z.strictObject({

@@ -17,6 +17,8 @@ export interface Departure {
   readonly name: string | null;
   /** Members that know of it by now; the others hear of it from them. */
   readonly notified: number;
+  /** Names of members that the node had admitted: they stay. */
+  readonly admitted: readonly string[];
 }
 
 export interface Leaving {
@@ -90,7 +92,7 @@ export function createLeaving(deps: LeavingDeps): Leaving {
       await deps.forgetIdentity();
       await view.refresh();
       logger.warn({ notified }, "this node has left its mesh; its next start has another identity");
-      return { id: own.id, name: own.name, notified };
+      return { id: own.id, name: own.name, notified, admitted: namesOf(keeps, seen) };
     },
 
     async revoke(idOrName, signal) {
@@ -115,9 +117,14 @@ export function createLeaving(deps: LeavingDeps): Leaving {
       const to = [...sample(living(seen, id), NOTIFIED_AT_ONCE, deps.random), ...(entry?.address ? [entry] : [])];
       const notified = await deps.gossip.spread(revocation, to, signal);
       logger.warn({ node: id, name: entry?.name, notified }, "a node was revoked");
-      return { id, name: entry?.name ?? null, notified };
+      return { id, name: entry?.name ?? null, notified, admitted: namesOf(revocation.keeps, seen) };
     },
   };
+}
+
+/** Sorted; of those that are members. */
+function namesOf(ids: readonly string[], { mesh }: StoredMesh): readonly string[] {
+  return ids.flatMap((id) => mesh.records.get(id)?.entry.name ?? []).sort();
 }
 
 /** Null for the id of a node that is not known here. */

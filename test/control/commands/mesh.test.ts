@@ -201,7 +201,8 @@ describe("mesh leave and mesh revoke", () => {
     expect(await cli.run(["mesh", "leave", "--confirm", "attic"])).toMatchObject({ code: 2 });
     const revoked = await cli.run(["mesh", "revoke", "attic", "--confirm", "attic"]);
     expect(revoked.stdout).toBe(
-      `attic (${"1".repeat(32)}) is revoked. One member knows of it; the others hear of it from them.\n`,
+      `attic (${"1".repeat(32)}) is revoked. One member knows of it; the others hear of it from them.\n` +
+        "It had admitted nova, shed, who stay: revoke whom you do not know as well.\n",
     );
   });
 });

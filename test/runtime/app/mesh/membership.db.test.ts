@@ -305,7 +305,7 @@ describeDatabase("nodes with databases of their own", (open) => {
   describe("revocation", () => {
     it("is known to all, beats every version, survives restarts, and leaves whom the node had admitted", async () => {
       const [a, b, c] = await three();
-      expect(await a.leaving.revoke("b", never)).toMatchObject({ id: b.id, name: "b", notified: 2 });
+      expect(await a.leaving.revoke("b", never)).toMatchObject({ id: b.id, name: "b", notified: 2, admitted: ["c"] });
       expect(await b.standing()).toBe("revoked");
       expect(await c.sees()).toEqual(["a online", "c* online"]);
       await b.publish({}, 1_000_000);
