@@ -19,6 +19,7 @@ import { createPromptBuilder } from "../app/turn/prompt.ts";
 import { createRemoteTaskStore } from "../app/turn/remote-task-store.ts";
 import { RemoteTasks } from "../app/turn/remote-tasks.ts";
 import { StreamHub } from "../app/turn/stream-hub.ts";
+import { createTaskProgress } from "../app/turn/task-progress.ts";
 import { createToolRunner } from "../app/turn/tool-runner.ts";
 import { TURN_CHANNEL } from "../app/turn/turn-fence.ts";
 import { createTurnRunner, type TurnRunnerDeps } from "../app/turn/turn-runner.ts";
@@ -147,11 +148,12 @@ export function composeTurns(parts: TurnParts) {
   });
   // Its own tests need no lease beside that of its identity: the name is nobody else's.
   const withTests = { ...placement, hosted: () => [...placement.hosted(), own.name] };
+  const toFollowers = createTaskProgress({ database, placement: withTests, hub, logger });
   const dispatcher = new Dispatcher({
     database,
     store,
     placement: withTests,
-    run,
+    run: (turn, signals, emit) => run(turn, signals, toFollowers(turn, emit)),
     hub,
     limits,
     clock,

@@ -28,6 +28,7 @@ import { createPromptBuilder } from "../../runtime/app/turn/prompt.ts";
 import { createRemoteTaskStore } from "../../runtime/app/turn/remote-task-store.ts";
 import { RemoteTasks } from "../../runtime/app/turn/remote-tasks.ts";
 import { StreamHub } from "../../runtime/app/turn/stream-hub.ts";
+import { createTaskProgress } from "../../runtime/app/turn/task-progress.ts";
 import { createToolRunner } from "../../runtime/app/turn/tool-runner.ts";
 import { TURN_CHANNEL } from "../../runtime/app/turn/turn-fence.ts";
 import { createTurnRunner } from "../../runtime/app/turn/turn-runner.ts";
@@ -263,7 +264,17 @@ export async function startHarness(options: HarnessOptions) {
       remoteTasks?.turnEnded();
     },
   });
-  const dispatcher = new Dispatcher({ database, store, placement, run, hub, limits, clock, logger: quietLogger });
+  const toFollowers = createTaskProgress({ database, placement, hub, logger: quietLogger });
+  const dispatcher = new Dispatcher({
+    database,
+    store,
+    placement,
+    run: (turn, signals, emit) => run(turn, signals, toFollowers(turn, emit)),
+    hub,
+    limits,
+    clock,
+    logger: quietLogger,
+  });
   let draining = false;
   const isDraining = () => draining;
   const turns = createTurns({

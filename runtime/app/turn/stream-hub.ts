@@ -47,7 +47,8 @@ export class StreamHub {
   say(turnId: string, attempt: number, event: StreamEvent): void {
     const feed = this.#feed(turnId);
     const last = feed.events.at(-1);
-    if (last && isFinal(last.event)) return;
+    // It has ended, or goes on in a later attempt: too late.
+    if (last && (isFinal(last.event) || last.id > finalIdOf(attempt))) return;
     this.#push(turnId, feed, { id: last ? last.id + 1 : firstIdOf(attempt) + IDS_PER_ATTEMPT / 2, event });
   }
 

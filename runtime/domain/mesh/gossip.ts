@@ -68,13 +68,13 @@ export function missingAt(
 ): { readonly records: readonly MeshRecord[]; readonly revocations: readonly Revocation[] } {
   const versions = new Map(other.digest.map(([id, version]) => [id, version]));
   const marks = new Map(other.revoked);
-  let left = limits.bytes;
+  let remaining = limits.bytes;
   function some<T>(items: readonly T[]): readonly T[] {
     const start = Math.floor(random() * items.length);
     const taken: T[] = [];
     for (const item of [...items.slice(start), ...items.slice(0, start)]) {
-      if (taken.length === limits.records || left <= 0) break;
-      left -= Buffer.byteLength(JSON.stringify(item));
+      if (taken.length === limits.records || remaining <= 0) break;
+      remaining -= Buffer.byteLength(JSON.stringify(item));
       taken.push(item);
     }
     return taken;

@@ -98,6 +98,28 @@ describeEachDatabase("turns that delegate", (open, database) => {
     expect(rows[0]?.session_key).not.toContain(":s1:");
   });
 
+  it("shows those who follow the waiting turn what the other one does", async () => {
+    const go = Promise.withResolvers<void>();
+    const lead = unique();
+    const harness = await start({
+      agent: { name: lead },
+      tools: [handing(lead)],
+      script: async (request) => {
+        if (seen(request.messages).task === "wait") await go.promise;
+        return script(request);
+      },
+    });
+    const { turnId } = await harness.turns.accept(harness.message("hand b: wait"));
+    const said: string[] = [];
+    for await (const { event } of harness.turns.events(lead, turnId)) {
+      if (event.type !== "tool.progress") continue;
+      said.push(event.text);
+      // Only now does the other one go on: what it does is shown while it does it.
+      go.resolve();
+    }
+    expect(said[0]).toBe(`${lead}-b: begins`);
+  });
+
   it("goes three levels down with a single place for turns, and refuses the fourth", async () => {
     const name = unique();
     const harness = await start({ script, agent: { name }, tools: [handing(name)], limits: { maxActiveTurns: 1 } });

@@ -51,9 +51,9 @@ describe("an exchange", () => {
 
   it("tells so many at once, and the rest in later rounds, whatever the other side refuses of it", () => {
     const here = meshOf(first, [second.record(), third.record()]);
-    const told = (random: number) =>
+    const included = (random: number) =>
       missingAt({ digest: [], revoked: [] }, here, { ...MUCH, records: 1 }, () => random).records;
-    expect([told(0), told(0.9)]).toEqual([[second.record()], [third.record()]]);
+    expect([included(0), included(0.9)]).toEqual([[second.record()], [third.record()]]);
   });
 
   it("tells no more bytes at once than a node takes, and revocations first", () => {
