@@ -105,6 +105,8 @@ describeEachDatabase("turns that delegate", (open, database) => {
       agent: { name: lead },
       tools: [handing(lead)],
       script: async (request) => {
+        // Where nothing is shown the test ends by its deadline, and the turn with its node.
+        request.options.signal?.addEventListener("abort", () => go.resolve());
         if (seen(request.messages).task === "wait") await go.promise;
         return script(request);
       },
