@@ -12,7 +12,7 @@ export interface Fence {
   readonly token: FencingToken;
 }
 
-/** What the script prints, and nothing else, for a token that is older, and where the lock was not to be had. */
+/** What the script prints, on a line of its own, for a token that is older, and where the lock was not to be had. */
 const OLDER = "cairn-fence: older";
 const BUSY = "cairn-fence: busy";
 /** Seconds that another command is waited for. */
@@ -48,14 +48,15 @@ export function fencedCommand({ stack, node, token }: Fence, command: readonly s
   return ["sh", "-c", SCRIPT, "cairn-fence", stack, node, fleet, String(lease), String(number), ...command];
 }
 
-/** Throws what the script's standard output says. */
+/** Throws what the script's standard output says. A login shell may have written lines of its own before. */
 export function throwIfFenced(stdout: string, { node }: Pick<Fence, "node">): void {
-  if (stdout.trim() === OLDER) {
+  const lines = stdout.split("\n").map((line) => line.trim());
+  if (lines.includes(OLDER)) {
     throw new InfraError("INFRA_LOCKED", `Somebody else changes ${node} now: its host has a newer command.`, {
       hint: "See `cairn update --mesh --history`.",
     });
   }
-  if (stdout.trim() !== BUSY) return;
+  if (!lines.includes(BUSY)) return;
   const message = `The host of ${node} still carries out another command.`;
   throw new InfraError("INFRA_HOST_UNREACHABLE", message, { hint: "Wait until it is done." });
 }

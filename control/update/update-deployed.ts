@@ -77,7 +77,7 @@ export async function updateDeployed(update: DeployedUpdate): Promise<UpdateResu
     const again = "Mend what failed, and run the same command again: nodes that have the version are left alone.";
     return { ...failed, outcome: "paused", next: again };
   }
-  if (rolled.failed !== null) return { ...failed, outcome: "rolled_back" };
+  if (outcome === "rolled_back") return { ...failed, outcome: "rolled_back" };
   return { ...said, outcome: "updated", restarted: true };
 }
 

@@ -55,8 +55,12 @@ export async function bringBack(
   if (planning.assuming !== undefined) await session.engine.replaceState(planning.assuming);
 }
 
-/** Does what the engine cannot: the repairs of what it will not make anew itself, what all share first. */
-async function repair({ report, run }: Session, drift: readonly Drift[], diff: Diff): Promise<void> {
+/** Does what the engine cannot: the repairs of what it will not make anew by `diff`, what all share first. */
+export async function repair(
+  { report, run }: Session,
+  drift: readonly Drift[],
+  diff: Pick<Diff, "changes"> = { changes: [] },
+): Promise<void> {
   const made = new Set(diff.changes.filter(({ op }) => op === "replace").map(({ name }) => name));
   for (const one of drift) {
     if (one.repair === null || (made.has(one.name) && (one.kind === "stopped" || one.kind === "paused"))) continue;

@@ -1,6 +1,6 @@
 /** A rollout through the database that nodes share, on a real engine: lease, fences, drains, journal, resumption. */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -39,6 +39,9 @@ interface Play {
   readonly drift?: readonly Drift[];
 }
 
+/** Nodes whose container was stopped, with its image; another container runs. */
+const halted = new Map<string, string>();
+
 const run = ({ gate = () => undefined, onFence = () => undefined, signal, drift = [] }: Play = {}) =>
   infraRun({
     dir,
@@ -46,9 +49,18 @@ const run = ({ gate = () => undefined, onFence = () => undefined, signal, drift 
     ...(signal === undefined ? {} : { signal }),
     target: {
       plugins,
-      drift,
+      get drift() {
+        const start = (node: string) => () => {
+          halted.delete(node);
+          fleet.unready.delete(node);
+        };
+        const found = [...halted.keys()].filter((node) => isHalted(node)).map((node) => stopped(node, start(node)));
+        return [...drift, ...found];
+      },
+      health: (node) => (isHalted(node) ? HALTED : undefined),
       onFence: (node, { token, stop }) => {
         fenced.push(`${stop ? "stop" : "fence"} ${node} ${token.lease}`);
+        if (stop) halted.set(node, imageOf(node));
         onFence(node, stop);
       },
     },
@@ -77,12 +89,14 @@ const rolled = async (image: string | undefined, play: Play = {}, more: Partial<
   };
   return SCHEMAS["infra-up"].parse(await roll(run(play), options));
 };
-/** The image that each node's container was made with, by its letter. */
-const images = (): string[] => {
-  const all = Object.values(plugins.resources());
-  const imageOf = (node: string) => String(all.find(({ props }) => props["name"] === `lab-${node}`)?.props["image"]);
-  return SHAPE.nodes.map((node) => imageOf(node).at(-1) ?? "");
+const HALTED = { state: "stopped", health: "unhealthy", restarts: 0 } as const;
+const imageOf = (node: string): string => {
+  const found = Object.values(plugins.resources()).find(({ props }) => props["name"] === `lab-${node}`);
+  return String(found?.props["image"]);
 };
+const isHalted = (node: string): boolean => halted.get(node) === imageOf(node);
+/** The image that each node's container was made with, by its letter. */
+const images = (): string[] => SHAPE.nodes.map((node) => imageOf(node).at(-1) ?? "");
 
 describe("a rollout through a shared database", { concurrent: false }, () => {
   beforeAll(async () => {
@@ -103,6 +117,7 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
     plugins.fault({});
     fleet.seen.length = 0;
     fenced = [];
+    halted.clear();
   });
   afterAll(() => rmSync(base, { recursive: true, force: true }));
 
@@ -196,32 +211,83 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
     expect(images()).toEqual(["e", "e"]);
   });
 
+  it("starts a node again that had stopped serving, also where nothing of it changes", async () => {
+    fleet.unready.add("two");
+    expect(await rolled(digest("e"))).toMatchObject({ healthy: true, roll: { outcome: "rolled", done: ["two"] } });
+    expect(fenced.filter((line) => line.startsWith("stop")).map((line) => line.replace(/ \d+$/, ""))).toEqual([
+      "stop two",
+    ]);
+    expect([...halted.keys()]).toEqual([]);
+    expect(images()).toEqual(["e", "e"]);
+  });
+
+  it("gives a node that fails what it had, also where another machine had given it that", async () => {
+    const copy = join(dir, "infra/deployed/two.json");
+    const former = readFileSync(copy, "utf8");
+    expect(await rolled(digest("f"))).toMatchObject({ roll: { outcome: "rolled" } });
+    // This machine has not seen it.
+    writeFileSync(copy, former);
+    const gate = (node: string, image: string) => fail(node === "two" && image === digest("0"), "not that");
+    expect(await rolled(digest("0"), { gate })).toMatchObject({ roll: { outcome: "rolled_back", failed: "two" } });
+    expect(images()).toEqual(["f", "f"]);
+  });
+
+  it("refuses to take away what another machine has made in the place of what is recorded here", async () => {
+    let removed = 0;
+    const drift = [{ ...stopped("two", () => removed++), kind: "replaced" } as const];
+    await expect(rolled(digest("0"), { drift })).rejects.toMatchObject({ code: "INFRA_UP_REFUSED" });
+    expect([removed, fleet.seen, images()]).toEqual([0, [], ["f", "f"]]);
+  });
+
+  it("applies nothing more where it stopped before all nodes had their turn", async () => {
+    const end = {
+      outcome: "paused",
+      done: [],
+      failed: null,
+      reason: "two is out of service.",
+      stuck: [],
+      unknown: [],
+      cause: undefined,
+    } as const;
+    const held = { ...throughDatabase(FLEET), run: async () => end };
+    writeProject(dir, { ...SHAPE, nodes: [...SHAPE.nodes, "three"] });
+    fleet = fleetInMemory([...SHAPE.nodes, "three"]);
+    try {
+      const result = await rolled(digest("0"), {}, { fleet: held });
+      expect(result).toMatchObject({ healthy: false, roll: { outcome: "paused", done: [] } });
+      expect(images()).toEqual(["f", "f"]);
+    } finally {
+      writeProject(dir, SHAPE);
+      fleet = fleetInMemory(SHAPE.nodes);
+    }
+  });
+
   it("asks another node where one is away, and is refused while somebody else has the lease", async () => {
     fleet.unreachable.add("one");
     fleet.take("bob@den");
     // What another command line has just stopped looks as if it had been stopped by hand.
     const drift = [stopped("two", () => fenced.push("start two"))];
-    await expect(rolled(digest("e"), { drift })).rejects.toMatchObject({
+    await expect(rolled(digest("1"), { drift })).rejects.toMatchObject({
       code: "INFRA_LOCKED",
       message: "The fleet is being changed by bob@den.",
     });
     expect(fenced).toEqual([]);
     fleet.unreachable.add("two");
-    await expect(rolled(digest("f"))).rejects.toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
-    expect(images()).toEqual(["e", "e"]);
+    await expect(rolled(digest("1"))).rejects.toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
+    expect(images()).toEqual(["f", "f"]);
   });
 
   it("is refused where the nodes share no database, and where it could leave none", async () => {
     fleet = fleetInMemory(["one"]);
-    await expect(rolled(digest("f"))).rejects.toMatchObject({
+    await expect(rolled(digest("1"))).rejects.toMatchObject({
       code: "INFRA_UP_REFUSED",
       message: "one shares no database with two.",
     });
     fleet = fleetInMemory(SHAPE.nodes);
-    await expect(rolled(digest("f"), {}, { fleet: throughDatabase({ ...FLEET, maxUnavailable: 2 }) })).rejects.toThrow(
+    await expect(rolled(digest("1"), {}, { fleet: throughDatabase({ ...FLEET, maxUnavailable: 2 }) })).rejects.toThrow(
       /none of the 2 nodes/,
     );
-    await expect(rolled(digest("f"), {}, { fleet: throughDatabase({ ...FLEET, canary: "three" }) })).rejects.toThrow(
+    await expect(rolled(digest("1"), {}, { fleet: throughDatabase({ ...FLEET, canary: "three" }) })).rejects.toThrow(
       /no node three/,
     );
   });

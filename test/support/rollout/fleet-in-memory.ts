@@ -14,6 +14,8 @@ export interface FleetInMemory {
   take(holder: string): void;
   /** What is asked through a node that is out of reach fails. */
   readonly unreachable: Set<string>;
+  /** Nodes that answer and serve nothing. */
+  readonly unready: Set<string>;
   readonly call: NodeAccess["call"];
 }
 
@@ -22,6 +24,7 @@ export function fleetInMemory(members: readonly string[]): FleetInMemory {
   const rollouts: RolloutRecord[] = [];
   const seen: string[] = [];
   const unreachable = new Set<string>();
+  const unready = new Set<string>();
   let lease = { number: 0, id: "", holder: "", held: false };
   const locked = (): InfraError => new InfraError("INFRA_LOCKED", `The fleet is being changed by ${lease.holder}.`);
   const newest = (number: number): void => {
@@ -52,12 +55,13 @@ export function fleetInMemory(members: readonly string[]): FleetInMemory {
     },
     // What a rollout reads of it.
     health: async () => ({ version: "0.1.0", started_at: "2026-11-26T00:00:00Z" }) as never,
-    ready: async () => true,
+    ready: async () => !unready.has(node),
   });
   return {
     rollouts,
     seen,
     unreachable,
+    unready,
     take(holder) {
       lease = { number: lease.number + 1, id: "another's", holder, held: true };
     },

@@ -6,12 +6,20 @@ import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import type { FencingToken, NodeDriver, NodeObservation } from "../../../rollout/contracts.ts";
 import type { FleetDoor } from "../../../rollout/fleet-database.ts";
 import { type Call, drainNode, healthOf } from "../../../rollout/node-calls.ts";
-import type { PodRollout } from "../../driver.ts";
 import type { ObservedNode } from "../../inspection.ts";
 import type { ReadProject } from "../services.ts";
-import { type AppliedImages, formerWith, swapPod } from "./fleet-pod.ts";
+import { type AppliedImages, swapPod } from "./fleet-pod.ts";
 import { nodeOfMember } from "./members.ts";
-import { applyTo, type Former, formerProject, imageName, type NodeRun, pass } from "./node-change.ts";
+import {
+  applyTo,
+  type Former,
+  formerProject,
+  formerWith,
+  imageName,
+  isNamed,
+  type NodeRun,
+  pass,
+} from "./node-change.ts";
 
 /** Milliseconds after which a pod that was drained beside another one serves again by itself: longer than that one's change takes. */
 const HOLD_MS = 900_000;
@@ -41,20 +49,25 @@ export function fleetNode(former: Former, to: ImageIdentity, name: string, chang
     if (found.state === "unknown") {
       throw new InfraError("INFRA_HOST_UNREACHABLE", `The host of ${name} does not answer (${found.place}).`);
     }
-    const images = [to, await formerImage()].flatMap((image) => image ?? []);
-    const match = images.find(({ digest, id, reference }) => [digest, id, reference].includes(found.image));
+    const images = [to, ...(await formerImages())];
+    const match = images.find((image) => found.image !== null && isNamed(image, found.image));
     return match === undefined ? found : { ...found, image: imageName(match) };
   }
 
-  async function formerImage(): Promise<ImageIdentity | null> {
+  /** What is recorded here may be from before a rollout of another machine. */
+  async function formerImages(): Promise<ImageIdentity[]> {
     const had = (await formerProject(former, node))?.plan.nodes.find((one) => one.name === node)?.image;
-    return had ?? former.images[node] ?? null;
+    return [had, former.images[node]].flatMap((image) => image ?? []);
+  }
+
+  /** Null where nothing is known of what it had before with this image. */
+  async function projectWith(image: string): Promise<ReadProject | null> {
+    return image === imageName(to) ? planned : formerWith(former, node, image);
   }
 
   /** What the node had may be reached in another way than what it is to get. */
   async function projectFor(image: string | null): Promise<ReadProject> {
-    if (image === imageName(to)) return planned;
-    return (await formerProject(former, node)) ?? planned;
+    return (image === null ? null : await projectWith(image)) ?? (await formerProject(former, node)) ?? planned;
   }
 
   async function call<T>(image: string | null, signal: AbortSignal, work: (client: Client) => Promise<T>): Promise<T> {
@@ -90,36 +103,30 @@ export function fleetNode(former: Former, to: ImageIdentity, name: string, chang
       await drainNode(door, { token, holdMs, stopTimeoutS, warn: session.warn }, signal);
     },
     async swap(image, token, signal) {
-      const isNew = image === imageName(to);
-      const words = isNew ? "Changing" : "Going back:";
-      if (pods !== undefined) return swapOf(pods, image, token, words, signal);
-      const project = isNew ? planned : await formerProject(former, name);
-      if (project === null || change === undefined)
+      const words = image === imageName(to) ? "Changing" : "Going back:";
+      const project = await projectWith(image);
+      if (project === null || change === undefined) {
         throw new InfraError("INFRA_FAILED", `Nothing is known of what ${name} had before.`);
-      session.phase("stop", `Stopping ${name}`);
-      await session.driver.fence(name, { token, stop: true }, signal);
-      await change.inTurn(() => applyTo(change.run, project, name, words));
+      }
+      const { run, applied, inTurn } = change;
+      if (pods !== undefined) {
+        const swap = { pods, member: { name, node }, project, image, token, words, signal };
+        return inTurn(() => swapPod(run, applied, { ...swap, drain: (pod) => drainOther(pod, token, signal) }));
+      }
+      // Not before its turn: until then it would be out of service for nothing, and the token might be of a former holder.
+      await inTurn(async () => {
+        session.phase("stop", `Stopping ${name}`);
+        await session.driver.fence(name, { token, stop: true }, signal);
+        await applyTo({ ...run, isStopped: true }, project, name, words);
+      });
     },
     async gate(image) {
       await pass(session, await projectFor(image), node, name);
     },
   };
 
-  /** On a target that changes pods in an order of its own. */
-  async function swapOf(
-    pods: PodRollout,
-    image: string,
-    token: FencingToken,
-    words: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const project = image === imageName(to) ? planned : await formerWith(former, node, image);
-    if (project === null || change === undefined) {
-      throw new InfraError("INFRA_FAILED", `Nothing is known of what ${name} had before.`);
-    }
-    const { run, applied, inTurn } = change;
-    const drainOther = (pod: string): Promise<void> => fleetNode(former, to, pod).drain(token, HOLD_MS, signal);
-    const swap = { pods, member: { name, node }, project, image, token, words, signal, drain: drainOther };
-    await inTurn(() => swapPod(run, applied, swap));
+  /** A pod that the cluster changes before this one. */
+  function drainOther(pod: string, token: FencingToken, signal: AbortSignal): Promise<void> {
+    return fleetNode(former, to, pod).drain(token, HOLD_MS, signal);
   }
 }

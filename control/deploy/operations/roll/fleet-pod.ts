@@ -11,7 +11,7 @@ import { recordOwnCertificates } from "../own-certificates.ts";
 import type { ReadProject } from "../services.ts";
 import type { Session } from "../session.ts";
 import type { FleetMember } from "./members.ts";
-import { applyGraph, type Former, formerProject, imageName, type NodeRun, withImagesOf } from "./node-change.ts";
+import { applyGraph, type NodeRun } from "./node-change.ts";
 
 /** Image that was applied last to each group by this command line. */
 export type AppliedImages = Map<string, string>;
@@ -64,18 +64,6 @@ async function driverWith(
   const { driver } = await applyGraph(run, project, node, words);
   applied.set(node, image);
   return driver;
-}
-
-/** What the group had before, with this image; null where nothing is known of it. */
-export async function formerWith(from: Former, node: string, image: string): Promise<ReadProject | null> {
-  const former = await formerProject(from, node);
-  const had = former?.plan.nodes.find(({ name }) => name === node)?.image ?? null;
-  if (had !== null && imageName(had) === image) return former;
-  // What was applied since may be another image, which waits for this rollout.
-  const { services, signal } = from.session.run;
-  const identity = await services.images.resolve(image, from.project, signal).catch(() => null);
-  signal.throwIfAborted();
-  return identity === null ? null : withImagesOf(former ?? from.project, { [node]: identity }, () => false);
 }
 
 async function withLastWords(session: Session, pod: string, work: Promise<void>): Promise<void> {

@@ -10,7 +10,7 @@ import type { TargetDriver } from "../../driver.ts";
 import { resourcesOf } from "../../engine/checkpoint.ts";
 import { type NodePlanCopy, readNodePlan } from "../../state/node-plans.ts";
 import { recordDeployed } from "../deployed.ts";
-import { bringBack, inspectDeployed, ofNodes, planningFor } from "../drift.ts";
+import { bringBack, inspectDeployed, ofNodes, planningFor, repair } from "../drift.ts";
 import { isFull } from "../full-disk.ts";
 import { sharedWaiting, targetsOf } from "../guards.ts";
 import { recordOwnCertificates } from "../own-certificates.ts";
@@ -28,6 +28,8 @@ export interface NodeRun {
   readonly gated: boolean;
   /** Images that nodes had when the rollout began. */
   readonly images: Readonly<Record<string, ImageIdentity>>;
+  /** Whether nodes are stopped before they are changed, so that one of which nothing changes has to be started again. */
+  readonly isStopped?: boolean;
 }
 
 /** What a former state of a node is found by. */
@@ -75,6 +77,19 @@ export async function formerProject(
   return withImagesOf(project, { [name]: image }, () => false);
 }
 
+/** What the node had before, with this image; null where nothing is known of it. */
+export async function formerWith(from: Former, node: string, image: string): Promise<ReadProject | null> {
+  const former = await formerProject(from, node);
+  const had = former?.plan.nodes.find(({ name }) => name === node)?.image ?? null;
+  if (had !== null && isNamed(had, image)) return former;
+  // What was applied since may be another image, by this machine for this rollout, or by another machine before it.
+  const { services, signal } = from.session.run;
+  const identity = await services.images.resolve(image, from.project, signal).catch(() => null);
+  signal.throwIfAborted();
+  if (identity !== null && sameImage(identity, had)) return former;
+  return identity === null ? null : withImagesOf(former ?? from.project, { [node]: identity }, () => false);
+}
+
 const UNRELATED = ["INFRA_LOCKED", "INFRA_INTERRUPTED", "INFRA_DISK_FULL", "INFRA_HOST_UNREACHABLE"];
 
 /** A lock, an interruption, a full disk or a lost host is nothing that another configuration would mend. */
@@ -120,6 +135,11 @@ export function imageName({ digest, id, reference }: ImageIdentity): string {
   return digest ?? id ?? reference;
 }
 
+/** Whether a target may call the image so. */
+export function isNamed({ digest, id, reference }: ImageIdentity, name: string): boolean {
+  return [digest, id, reference].includes(name);
+}
+
 export function sameImage(a: ImageIdentity, b: ImageIdentity | null): boolean {
   return b !== null && imageName(a) === imageName(b);
 }
@@ -128,6 +148,7 @@ export function sameImage(a: ImageIdentity, b: ImageIdentity | null): boolean {
 export async function applyTo(run: NodeRun, project: ReadProject, node: string, words: string): Promise<void> {
   const { session, prepared } = run;
   const { own, driver, unchanged } = await applyGraph(run, project, node, words);
+  if (run.isStopped) await startAgain(session, node);
   const observed = await reconcileAndWait(session, {
     nodes: [node],
     restarts: prepared.restarts,
@@ -137,6 +158,15 @@ export async function applyTo(run: NodeRun, project: ReadProject, node: string, 
   });
   // The gate asks it next.
   await recordOwnCertificates({ ...session, driver }, own, [node], observed);
+}
+
+/** The engine does not look whether a container of which nothing changes runs. */
+async function startAgain(session: Session, node: string): Promise<void> {
+  const seen = (await session.driver.observe(session.run.signal)).find(({ name }) => name === node);
+  if (seen?.state !== "stopped") return;
+  const state = await session.state();
+  const drift = ofNodes((await inspectDeployed(session, state)).drift, [node]).filter(({ kind }) => kind === "stopped");
+  await repair(session, drift);
 }
 
 export interface AppliedGraph {

@@ -46,6 +46,7 @@ export async function roll(run: OperationInput, options: RollOptions): Promise<U
     const journaled = plan.nodes.length > 0 || plan.shared.length > 0 || before !== null;
     refuseAtOnce(prepared.whole, prepared.project.plan, prepared.running);
     if (fleet !== null) refuseShared(plan);
+    if (fleet !== null) refuseReplaced(prepared);
     const [first] = plan.nodes;
     if (first !== undefined && plan.shared.length > 0) await refuseTogether({ session, prepared }, first);
     if (!options.yes && !(await confirmed(session, prepared.project, prepared.whole, prepared.drift))) return null;
@@ -73,6 +74,17 @@ function refuseShared({ shared }: RollPlan): void {
   const names = shared.map(({ name }) => name).join(", ");
   throw new InfraError("INFRA_UP_REFUSED", `What the nodes share would change as well: ${names}.`, {
     hint: "Run `cairn infra up --roll` first.",
+  });
+}
+
+/** What is recorded here may be from before a rollout of another machine: what that has made serves. INFRA_UP_REFUSED. */
+function refuseReplaced({ drift }: Preparation): void {
+  const replaced = drift.filter(({ node, kind, repair }) => node !== null && kind === "replaced" && repair !== null);
+  if (replaced.length === 0) return;
+  throw new InfraError("INFRA_UP_REFUSED", replaced.map(({ message }) => message).join(" "), {
+    hint:
+      "Where another machine has changed the fleet, run the command there, or bring its `infra/state` here. " +
+      "`cairn infra up --node NAME` makes the container of one node anew.",
   });
 }
 
@@ -138,7 +150,8 @@ function hasRest({ whole, project }: Preparation, plan: RollPlan): boolean {
 async function close(session: Session, prepared: Preparation, plan: RollPlan, report: RollReport): Promise<UpResult> {
   const { project, program, whole, adopt, warnings } = prepared;
   const { engine } = session;
-  const failed = report.failed !== null || report.outcome === "rolled_back";
+  // Where it stopped for another reason than a node's failure, the nodes that are left have not had their turn either.
+  const failed = report.outcome !== "rolled" && report.outcome !== "unchanged";
   const nodes = failed ? [] : project.plan.nodes.map(({ name }) => name);
   const applied =
     !failed && hasRest(prepared, plan)
