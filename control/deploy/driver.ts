@@ -242,6 +242,8 @@ export interface TargetDriver {
     command: { readonly token: FencingToken; readonly stop: boolean },
     signal: AbortSignal,
   ): Promise<void>;
+  /** Removes what `fence` has kept on the node's host. Absent where it goes with the node's own resources. */
+  forgetFence?(node: string, signal: AbortSignal): Promise<void>;
   /** Absent where changing a node's resources changes the node. */
   readonly podRollout?: PodRollout;
   /** Absent where the plan has no PostgreSQL. */

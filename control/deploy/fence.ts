@@ -18,14 +18,17 @@ const BUSY = "cairn-fence: busy";
 /** Seconds that another command is waited for. */
 const WAIT_S = 60;
 
+/** Of the user that commands run as there. */
+const FOLDER = `folder="\${XDG_STATE_HOME:-\${HOME:-/root}/.local/state}/cairn/fences"
+`;
+
 /**
  * The file holds fleet, lease and command of the newest one. Another fleet's numbers say nothing. Without flock (a Mac) there is no
  * lock: Docker is on the operator's own machine there, and so is the operator's lock.
  */
 const SCRIPT = `set -eu
 umask 077
-folder="\${XDG_STATE_HOME:-\${HOME:-/root}/.local/state}/cairn/fences"
-mkdir -p "$folder"
+${FOLDER}mkdir -p "$folder"
 file="$folder/$1.$2"
 fleet=$3 lease=$4 command=$5
 shift 5
@@ -46,6 +49,12 @@ mv "$file.new" "$file"
 export function fencedCommand({ stack, node, token }: Fence, command: readonly string[]): string[] {
   const { fleet, lease, command: number } = token;
   return ["sh", "-c", SCRIPT, "cairn-fence", stack, node, fleet, String(lease), String(number), ...command];
+}
+
+/** Forgets what was seen there of a node that is gone, with its data: the numbers are of a database that is no more. */
+export function forgetCommand({ stack, node }: Pick<Fence, "stack" | "node">): string[] {
+  const script = `${FOLDER}rm -f "$folder/$1.$2" "$folder/$1.$2.new" "$folder/$1.$2.lock"`;
+  return ["sh", "-c", script, "cairn-fence", stack, node];
 }
 
 /** Throws what the script's standard output says. A login shell may have written lines of its own before. */

@@ -2,12 +2,12 @@
 
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { fencedCommand, throwIfFenced } from "../../../control/deploy/fence.ts";
+import { fencedCommand, forgetCommand, throwIfFenced } from "../../../control/deploy/fence.ts";
 import { remoteLine } from "../../../infra/components/proxmox/member.ts";
 import { temporaryDirectory } from "../../support/deployment.ts";
 
@@ -48,6 +48,26 @@ describe("a command with a token", () => {
     expect(act(token(3, 6), "b")).toBe("yes");
     expect(act(token(1, 1, "77c0"))).toBe("yes");
     expect(act(token(4, 1))).toBe("yes");
+  });
+
+  it("is refused also where a login shell writes lines of its own before", () => {
+    const shell = "Welcome to the host\n";
+    for (const [said, code] of [
+      ["cairn-fence: older", "INFRA_LOCKED"],
+      ["cairn-fence: busy", "INFRA_HOST_UNREACHABLE"],
+    ]) {
+      const act = () => throwIfFenced(`${shell}${said}\n`, { node: "a" });
+      expect(act).toThrow(expect.objectContaining({ code }));
+    }
+    expect(() => throwIfFenced(shell, { node: "a" })).not.toThrow();
+  });
+
+  it("is forgotten with its node, and with no other one", async () => {
+    const { home, run } = await newHost();
+    for (const node of ["a", "a.b"]) run(fencedCommand(fence(token(3, 7), node), ["true"]));
+    run(forgetCommand({ stack: "lab", node: "a" }));
+    expect(readdirSync(join(home, ".local/state/cairn/fences")).sort()).toEqual(["lab.a.b", "lab.a.b.lock"]);
+    run(forgetCommand({ stack: "lab", node: "never" }));
   });
 
   it("waits until the one before it has ended", async () => {

@@ -6,7 +6,7 @@ import { connect, enter } from "./connect.ts";
 import { archiveData, copyData } from "./host/copies.ts";
 import { deleteData, existingData, formerData } from "./host/data.ts";
 import { databaseServers } from "./host/database-servers.ts";
-import { fence } from "./host/fence.ts";
+import { fence, forgetFence } from "./host/fence.ts";
 import { engineMemory } from "./host/inventory.ts";
 import { removeUnrecorded, removeWorkloads } from "./host/workloads.ts";
 import { architectures, deliverImage, hasImage, imagePlaces } from "./images.ts";
@@ -37,6 +37,7 @@ export function createDockerDriver(plan: DockerPlan, secrets: Pick<SecretValues,
     archiveData: (data, file, _report, signal) => archiveData(plan, data, file, signal),
     copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),
     fence: (node, command, signal) => fence(plan, node, command, signal),
+    forgetFence: (node, signal) => forgetFence(plan, node, signal),
     ...(plan.postgres === null ? {} : { database: databaseServers(plan, secrets.registry) }),
     connect: (node, signal) => connect(plan, node, signal),
     enter: (part, action, signal) => enter(plan, part, action, signal),

@@ -7,7 +7,7 @@ import { connect, enter } from "./connect.ts";
 import { archiveData, copyData } from "./host/copies.ts";
 import { deleteData, existingData, formerData } from "./host/data.ts";
 import { databaseServers } from "./host/database-servers.ts";
-import { fence } from "./host/fence.ts";
+import { fence, forgetFence } from "./host/fence.ts";
 import { placeAnswers } from "./host/host.ts";
 import { removeWorkloads } from "./host/workloads.ts";
 import { architectures, deliverImage, hasImage, imagePlaces } from "./images.ts";
@@ -41,6 +41,7 @@ export function createProxmoxDriver(
     copyData: (from, to, node, signal) => copyData(plan, { from, to, node }, signal),
     ...(database === null ? {} : { database: databaseServers(plan, database, secrets.registry) }),
     fence: (node, command, signal) => fence(plan, node, command, signal),
+    forgetFence: (node, signal) => forgetFence(plan, node, signal),
     connect: (node, signal) => connect(plan, node, signal),
     enter: (part, action) => enter(plan, part, action),
   };

@@ -5,10 +5,10 @@ import { parseDockerHost } from "../../../../../infra/components/docker/address.
 import type { DockerPlan } from "../../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { FencingToken } from "../../../../rollout/contracts.ts";
-import { fencedCommand, throwIfFenced } from "../../../fence.ts";
+import { fencedCommand, forgetCommand, throwIfFenced } from "../../../fence.ts";
 import { dockerFailure } from "../../../images/docker-cli.ts";
 import { nodeContainer } from "./names.ts";
-import { runRemote } from "./ssh.ts";
+import { type RemoteOutcome, runRemote } from "./ssh.ts";
 
 /** Milliseconds beyond what the container gets to end. */
 const MARGIN_MS = 120_000;
@@ -22,20 +22,37 @@ export async function fence(
   { token, stop }: { readonly token: FencingToken; readonly stop: boolean },
   signal: AbortSignal,
 ): Promise<void> {
-  const node = plan.nodes.find((one) => one.name === name);
-  if (node === undefined) throw new InfraError("INFRA_PLAN_INVALID", `The deployment has no node ${name}.`);
+  const node = nodeOf(plan, name);
   const command = stop ? ["sh", "-c", STOP, "cairn-stop", nodeContainer(plan, name)] : ["true"];
   const words = fencedCommand({ stack: plan.stack, node: name, token }, command);
-  const timeoutMs = node.stopTimeoutS * 1_000 + MARGIN_MS;
-  const ssh = parseDockerHost(node.host);
-  const { ok, stdout, stderr } = await (ssh === null
-    ? here(words, timeoutMs, signal)
-    : runRemote(ssh, words, signal, timeoutMs));
+  const { ok, stdout, stderr } = await runOn(node.host, words, node.stopTimeoutS * 1_000 + MARGIN_MS, signal);
   throwIfFenced(stdout, { node: name });
   if (!ok) throw dockerFailure(stderr, `Stopping ${name}`, node.host);
 }
 
-async function here([program = "", ...args]: readonly string[], timeoutMs: number, signal: AbortSignal) {
+/** Errors of `fence`. */
+export async function forgetFence(plan: DockerPlan, name: string, signal: AbortSignal): Promise<void> {
+  const { host } = nodeOf(plan, name);
+  const { ok, stderr } = await runOn(host, forgetCommand({ stack: plan.stack, node: name }), MARGIN_MS, signal);
+  if (!ok) throw dockerFailure(stderr, `Forgetting the rollouts of ${name}`, host);
+}
+
+function nodeOf({ nodes }: DockerPlan, name: string): DockerPlan["nodes"][number] {
+  const node = nodes.find((one) => one.name === name);
+  if (node === undefined) throw new InfraError("INFRA_PLAN_INVALID", `The deployment has no node ${name}.`);
+  return node;
+}
+
+function runOn(host: string, words: readonly string[], timeoutMs: number, signal: AbortSignal): Promise<RemoteOutcome> {
+  const ssh = parseDockerHost(host);
+  return ssh === null ? here(words, timeoutMs, signal) : runRemote(ssh, words, signal, timeoutMs);
+}
+
+async function here(
+  [program = "", ...args]: readonly string[],
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<RemoteOutcome> {
   const result = await execa(program, args, {
     reject: false,
     stdin: "ignore",
