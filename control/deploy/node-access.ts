@@ -5,6 +5,7 @@ import { gate } from "../rollout/gate.ts";
 import { defaultAgent } from "../service/connect.ts";
 import { type Deployment, readToken } from "../service/deployment.ts";
 import { clientOf, recordedPin } from "../service/node-client.ts";
+import { UNKNOWN_VERSION } from "./images/inspect.ts";
 import { readRecord } from "./operations/record.ts";
 import type { NodeAccess, NodeAddress } from "./operations/services.ts";
 
@@ -30,7 +31,8 @@ export function createNodeAccess(deployment: Deployment): NodeAccess {
     gate: (address, signal) =>
       withNode(address, signal, async (client) => {
         const image = address.project.plan.nodes.find(({ name }) => name === address.node)?.image;
-        await gate(client, await defaultAgent(deployment, client), image?.version ?? "", signal);
+        const version = image == null || image.version === UNKNOWN_VERSION ? null : image.version;
+        await gate(client, await defaultAgent(deployment, client), version, signal);
       }),
     pause: (address, seconds, signal) =>
       withNode(address, signal, (client) =>

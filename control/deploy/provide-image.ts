@@ -7,7 +7,7 @@ import { inspectWithoutSecrets } from "../service/deployment.ts";
 import { buildImage } from "./build/build.ts";
 import { configuredBuild } from "./build/deployment.ts";
 import { DEFAULT_BASE_IMAGE, identityOfResult } from "./build/types.ts";
-import { identityOf, inspectImage } from "./images/inspect.ts";
+import { identityOf, inspectImage, UNKNOWN_VERSION } from "./images/inspect.ts";
 import { recordBuilt } from "./images/release-file.ts";
 import { pullImage } from "./images/transport.ts";
 import type { ReadProject } from "./operations/services.ts";
@@ -53,7 +53,7 @@ export async function provideImage(input: ProvideInput): Promise<ImageIdentity> 
   );
 }
 
-/** An image by its name, id or digest: as this machine's engine has it, else as a registry will give it. */
+/** An image by its name, id or digest: as this machine's engine has it, else as a registry will give it, whose label nobody has read. */
 export async function resolveImage(
   reference: string,
   { plan }: ReadProject,
@@ -67,10 +67,10 @@ export async function resolveImage(
   }
   if (/@sha256:[0-9a-f]{64}$/.test(reference)) {
     const name = reference.slice(0, reference.indexOf("@"));
-    return { id: null, digest: reference, reference: name, version: plan.version, revision: null };
+    return { id: null, digest: reference, reference: name, version: UNKNOWN_VERSION, revision: null };
   }
   if (plan.target === "kubernetes") {
-    return { id: null, digest: null, reference, version: plan.version, revision: null };
+    return { id: null, digest: null, reference, version: UNKNOWN_VERSION, revision: null };
   }
   throw new InfraError("INFRA_IMAGE_MISSING", `There is no image ${reference} on this machine.`, {
     hint: "Build it with `cairn build`, pull it, or name it by its digest: repository@sha256:...",

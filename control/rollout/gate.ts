@@ -9,13 +9,13 @@ import { selfTest } from "../self-test/self-test.ts";
 /** Milliseconds of one step of the self-test. */
 const STEP_MS = 30_000;
 
-/** RUNTIME_START_FAILED that says what is missing. `agent` gets no message. */
-export async function gate(client: Client, agent: string, version: string, signal: AbortSignal): Promise<void> {
+/** RUNTIME_START_FAILED that says what is missing. `agent` gets no message. `version`: null where nothing tells it before. */
+export async function gate(client: Client, agent: string, version: string | null, signal: AbortSignal): Promise<void> {
   const marker = `zx${randomUUID().replaceAll("-", "").slice(0, 14)}`;
   const test = await selfTest({ client, agent, quick: true, marker, timeoutMs: STEP_MS, signal });
   const failed = test.steps.filter(({ status }) => status === "fail").map(({ name, message }) => `${name}: ${message}`);
   const health = await client.health({ signal, timeoutMs: STEP_MS }).catch(() => null);
-  if (health !== null && health.version !== version) {
+  if (health !== null && version !== null && health.version !== version) {
     failed.unshift(`it reports version ${health.version}, and not ${version}`);
   }
   // A node that has just started may host no agent: others have them all.

@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { execa } from "execa";
 import type { ImageIdentity } from "../../infra/plan/types.ts";
 import { InfraError } from "../../runtime/contracts/errors.ts";
+import { UNKNOWN_VERSION } from "../deploy/images/inspect.ts";
 import { openFleet, throughDatabase } from "../deploy/operations/roll/in-fleet.ts";
 import { roll } from "../deploy/operations/roll/roll.ts";
 import type { OperationInput, ReadProject } from "../deploy/operations/services.ts";
@@ -50,8 +51,8 @@ export async function updateDeployed(update: DeployedUpdate): Promise<UpdateResu
   const said = {
     schema: 1,
     target,
-    from: [...new Set(former.map(({ version }) => version))].join(", ") || "none",
-    to: image.version,
+    from: [...new Set(former.map(shownVersion))].join(", ") || "none",
+    to: shownVersion(image),
     reason: null,
     next: null,
   } as const;
@@ -137,6 +138,11 @@ async function loadArchive(file: string, signal: AbortSignal): Promise<string> {
 /** Stands for exactly one image, wherever there is such a name. */
 export function nameOf({ digest, id, reference }: ImageIdentity): string {
   return digest ?? id ?? reference;
+}
+
+/** The image itself where nothing tells its version. */
+export function shownVersion(image: ImageIdentity): string {
+  return image.version === UNKNOWN_VERSION ? (image.digest ?? image.reference) : image.version;
 }
 
 /** A UsageError where there is none. */

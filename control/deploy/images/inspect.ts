@@ -62,6 +62,9 @@ export async function inspectImage(
   };
 }
 
+/** Version of an image whose label is not known here. */
+export const UNKNOWN_VERSION = "unknown";
+
 /** How the rest of the program identifies an image; version and revision are from its labels. */
 export function identityOf(image: InspectedImage, reference: string): ImageIdentity {
   const repository = repositoryOf(reference);
@@ -69,7 +72,7 @@ export function identityOf(image: InspectedImage, reference: string): ImageIdent
     id: image.id,
     digest: image.digests.find((digest) => digest.startsWith(`${repository}@`)) ?? null,
     reference,
-    version: image.labels["org.opencontainers.image.version"] || "unknown",
+    version: image.labels["org.opencontainers.image.version"] || UNKNOWN_VERSION,
     revision: image.labels["org.opencontainers.image.revision"] || null,
   };
 }

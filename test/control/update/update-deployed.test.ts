@@ -23,6 +23,7 @@ interface Shape {
   /** Images that do not pass the gate. */
   readonly failing?: readonly ImageIdentity[];
   readonly prebuilt?: string;
+  readonly image?: ImageIdentity;
 }
 
 const ROLLED: RollReport = { outcome: "rolled", done: ["main"], failed: null, reason: null, last_words: [], log: null };
@@ -38,7 +39,7 @@ async function play(shape: Shape) {
     createDriver: async () => ({}) as never,
     release: { read: async () => release, write: async () => undefined },
     images: {
-      provide: async () => NEW,
+      provide: async () => shape.image ?? NEW,
       resolve: async (reference) => ({ ...NEW, reference }),
       architectures: async () => null,
     },
@@ -104,6 +105,15 @@ describe("update of deployed nodes", () => {
     };
     const { result } = await play({ report });
     expect(result).toMatchObject({ outcome: said, reason: expect.stringContaining("1.1.0"), last_words: ["no"] });
+  });
+
+  it("is not done where all went back, whichever node is to blame", async () => {
+    const report: RollReport = { ...ROLLED, outcome: "rolled_back", done: [], reason: "It had failed before." };
+    expect((await play({ report })).result).toMatchObject({ outcome: "rolled_back" });
+  });
+
+  it("names the image where nothing tells its version", async () => {
+    expect((await play({ image: { ...NEW, version: "unknown" } })).result).toMatchObject({ to: "cairn:1.1.0" });
   });
 
   it("is not rolled back for a lock: nothing was changed", async () => {
