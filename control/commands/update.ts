@@ -24,7 +24,7 @@ export default class Update extends InfraCommand<Result> {
     `of --prebuilt, one after the other. Where the test fails, the former version comes back. ${SUPPORTED_SKEW} Over more, nothing is changed.\n\n` +
     "--mesh does that for nodes that share a database, from whatever machine: one command line at a time has the right to it, each node " +
     "is drained before it stops and watched after its test, and what was interrupted goes on with --resume. Exit codes: 0 done, 1 failed " +
-    "(nothing was changed, or it was rolled back), 3 locked, 4 needs an operator.";
+    "(nothing was changed, or it was rolled back), 3 locked, 4 needs an operator, or was cut off.";
 
   static override examples = [
     "<%= config.bin %> update",
@@ -83,7 +83,7 @@ export default class Update extends InfraCommand<Result> {
     }),
     history: Flags.boolean({
       ...inMesh,
-      exclusive: ["version", "prebuilt", "resume", "dry-run"],
+      exclusive: ["version", "prebuilt", "restart", "canary", "max-unavailable", "on-failure", "resume", "dry-run"],
       description: "Show the last rollouts, newest first",
     }),
     "json-events": eventsFlag,
@@ -103,7 +103,7 @@ export default class Update extends InfraCommand<Result> {
       const { root } = this.config;
       if (flags.history) return historyOfFleet(run, { deployment, report });
       if (flags["dry-run"] && mesh !== undefined)
-        return planFleet(run, { deployment, root, version, prebuilt, checksum, mesh, report });
+        return planFleet(run, { deployment, root, version, prebuilt, checksum, restart, mesh, report });
       return update(run, { deployment, root, version, prebuilt, checksum, restart, mesh, report, hold });
     });
   }
@@ -115,7 +115,9 @@ export default class Update extends InfraCommand<Result> {
 
   protected override async catch(error: Error): Promise<void> {
     await super.catch(error);
-    if ("code" in error && error.code === "INFRA_LOCKED") process.exitCode = EXIT.locked;
+    if (!("code" in error)) return;
+    if (error.code === "INFRA_LOCKED") process.exitCode = EXIT.locked;
+    if (error.code === "INFRA_INTERRUPTED") process.exitCode = EXIT.operator;
   }
 
   protected render(result: Result, mark: Mark): string {

@@ -50,7 +50,8 @@ type Observed = ReadonlyMap<string, NodeObservation>;
 
 /**
  * INFRA_LOCKED: another one is at work; INFRA_INTERRUPTED: an earlier one has to be resumed first; INFRA_HOST_UNREACHABLE: a node is
- * away. Nothing was changed then. When it rejects later, with INFRA_LOCKED for a lost lease, it can be resumed.
+ * away. Nothing was changed then. When it rejects later, with INFRA_LOCKED for a lost lease, or with INFRA_INTERRUPTED, it can be
+ * resumed.
  */
 export function beginRollout(ports: RolloutPorts, request: RolloutRequest, signal: AbortSignal): Promise<FleetEnd> {
   return withCommands(ports, request.holder, signal, async (commands) => {
@@ -73,7 +74,7 @@ export function beginRollout(ports: RolloutPorts, request: RolloutRequest, signa
       () => ports.clock.now(),
       entry,
     );
-    return carryOut(ports, commands, journal, observed);
+    return orInterrupted(commands, carryOut(ports, commands, journal, observed));
   });
 }
 
@@ -88,7 +89,7 @@ export function resumeRollout(ports: RolloutPorts, holder: string, signal: Abort
     const names = entry.from.map(({ node }) => node);
     const { observed, unreachable } = await fenceAndObserve(ports, commands, names);
     const end = endAtOnce(entry, observed, unreachable);
-    return end === null ? carryOut(ports, commands, journal, observed) : close(journal, end);
+    return orInterrupted(commands, end === null ? carryOut(ports, commands, journal, observed) : close(journal, end));
   });
 }
 
@@ -122,6 +123,21 @@ function withCommands(
   return withLease({ clock, lease }, holder, signal, (held) =>
     work({ clock, lease: held, signal: AbortSignal.any([signal, held.signal]) }),
   );
+}
+
+/** Nodes may have changed by then, and the journal has no end: what failed is said with the way on. */
+async function orInterrupted({ lease, signal }: Commands, work: Promise<FleetEnd>): Promise<FleetEnd> {
+  try {
+    return await work;
+  } catch (cause) {
+    if (lease.signal.aborted) throw lease.signal.reason;
+    if (signal.aborted || codeOf(cause) === "INFRA_LOCKED") throw cause;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new InfraError("INFRA_INTERRUPTED", `The rollout was cut off: ${why}`, {
+      hint: "Run `cairn update --mesh --resume`. It looks at the nodes first.",
+      cause,
+    });
+  }
 }
 
 function storeOf({ journal }: RolloutPorts, { lease }: Commands): JournalStore<RolloutEntry> {

@@ -6,20 +6,20 @@ import { planUpdate, readHistory } from "./fleet-report.ts";
 import { isDeployed } from "./is-deployed.ts";
 import { planManualFleet, readManualHistory } from "./manual/update.ts";
 import type { UpdateHistory, UpdatePlan } from "./result.ts";
-import type { UpdateRequest } from "./update.ts";
+import { refuseFlags, type UpdateRequest } from "./update.ts";
 
-type Request = Pick<UpdateRequest, "deployment" | "root" | "version" | "prebuilt" | "checksum" | "report"> & {
-  readonly mesh: NonNullable<UpdateRequest["mesh"]>;
-};
+type Request = Omit<UpdateRequest, "mesh" | "hold"> & { readonly mesh: NonNullable<UpdateRequest["mesh"]> };
 
-/** Errors of reading the configuration. */
+/** Errors of reading the configuration; UsageError as of `update`. */
 export async function planFleet(run: OperationInput, request: Request): Promise<UpdatePlan> {
-  const { deployment, prebuilt, mesh, root } = request;
-  if (await isDeployed(deployment, run.signal)) return planUpdate(run, { prebuilt, mesh });
-  return planManualFleet({ ...request, run, root: sourceTreeOf(root) });
+  const { deployment } = request;
+  const deployed = await isDeployed(deployment, run.signal);
+  refuseFlags(request, deployed);
+  const root = sourceTreeOf(request.root);
+  return deployed ? planUpdate(run, { ...request, root }) : planManualFleet({ ...request, run, root });
 }
 
-/** The same. */
+/** Errors of reading the configuration. */
 export async function historyOfFleet(
   run: OperationInput,
   { deployment, report }: Pick<Request, "deployment" | "report">,

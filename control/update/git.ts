@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { InfraError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { TreeFacts, TreeMove } from "./tree-plan.ts";
-import { type Release, releasesOf } from "./versions.ts";
+import { chooseRelease, type Release, releasesOf } from "./versions.ts";
 
 /** Milliseconds until Git is ended when the update is interrupted. */
 const GRACE_MS = 5_000;
@@ -29,7 +29,7 @@ export class Git {
     });
   }
 
-  async fetch(): Promise<void> {
+  async #fetch(): Promise<void> {
     if ((await this.#ask("remote")) === "") {
       throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The source tree has no remote to get releases from.", {
         hint: "Add it with `git remote add origin ADDRESS`.",
@@ -38,8 +38,10 @@ export class Git {
     await this.#ask("fetch", "--quiet", "--tags", "--prune");
   }
 
-  async tags(): Promise<readonly string[]> {
-    return lines(await this.#ask("tag", "--list"));
+  /** The release that an update goes to, by what the remote has now. `asked`: from the command line. Errors of `chooseRelease`. */
+  async release(asked: string | undefined): Promise<Release> {
+    await this.#fetch();
+    return chooseRelease({ tags: lines(await this.#ask("tag", "--list")), asked, branch: await this.branch() });
   }
 
   /** Null: detached. */

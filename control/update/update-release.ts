@@ -9,7 +9,6 @@ import { Builds, versionIn } from "./builds.ts";
 import { Git } from "./git.ts";
 import type { UpdateResult } from "./result.ts";
 import { planTree } from "./tree-plan.ts";
-import { chooseRelease } from "./versions.ts";
 
 export interface ReleaseUpdate {
   /** Source tree. */
@@ -34,8 +33,7 @@ async function updateLocked(update: ReleaseUpdate, builds: Builds, git: Git): Pr
   const { root, version, signal, report, deploy } = update;
   await builds.heal();
   report("Looking for releases");
-  await git.fetch();
-  const release = chooseRelease({ tags: await git.tags(), asked: version, branch: await git.branch() });
+  const release = await git.release(version);
   const facts = await git.facts(release);
   const plan = planTree(facts);
   if (plan.kind === "refuse") throw new RuntimeError("RUNTIME_CONFLICT", plan.message, { hint: plan.hint });

@@ -21,7 +21,6 @@ import { decideResumption, type Found } from "./resume.ts";
 import { back, forward, recordStep, type TreeUpdate, type Work, withoutAbort } from "./tree-change.ts";
 import { planTree } from "./tree-plan.ts";
 import { refuseVersionSkew } from "./version-skew.ts";
-import { chooseRelease } from "./versions.ts";
 
 /**
  * RUNTIME_CONFLICT with the way out when the tree does not allow it, INFRA_BUILD_FAILED, errors of Git and of the archive,
@@ -65,8 +64,7 @@ async function begin(update: TreeUpdate, builds: Builds, git: Git): Promise<Upda
   const { report, signal } = update;
   await git.requireCheckout();
   report("Looking for releases");
-  await git.fetch();
-  const release = chooseRelease({ tags: await git.tags(), asked: update.version, branch: await git.branch() });
+  const release = await git.release(update.version);
   const facts = await git.facts(release);
   const plan = planTree(facts);
   if (plan.kind === "refuse") throw new RuntimeError("RUNTIME_CONFLICT", plan.message, { hint: plan.hint });

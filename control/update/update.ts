@@ -36,10 +36,11 @@ export interface UpdateRequest {
 /** Milliseconds that a node gets to be ready: migrations are part of it. */
 const READY_MS = 180_000;
 
-/** UsageError for flags that do not fit the target; INFRA_LOCKED; errors of the two ways. */
-export async function update(run: OperationInput, request: UpdateRequest): Promise<UpdateResult> {
-  const { deployment, version, prebuilt, checksum, restart, mesh, report, hold } = request;
-  const deployed = await isDeployed(deployment, run.signal);
+/** UsageError for flags that say nothing to the target, or to a fleet. */
+export function refuseFlags(
+  { restart, checksum, mesh }: Pick<UpdateRequest, "restart" | "checksum" | "mesh">,
+  deployed: boolean,
+): void {
   if (deployed && !restart) {
     throw new UsageError("A deployed node takes an image by being restarted.", "`cairn build` makes the image alone.");
   }
@@ -52,6 +53,13 @@ export async function update(run: OperationInput, request: UpdateRequest): Promi
   if (mesh !== undefined && !restart) {
     throw new UsageError("--mesh restarts one node after the other.", "Leave out --no-restart.");
   }
+}
+
+/** UsageError for flags that do not fit the target; INFRA_LOCKED; errors of the two ways. */
+export async function update(run: OperationInput, request: UpdateRequest): Promise<UpdateResult> {
+  const { deployment, version, prebuilt, checksum, restart, mesh, report, hold } = request;
+  const deployed = await isDeployed(deployment, run.signal);
+  refuseFlags(request, deployed);
   const { signal } = run;
   const root = sourceTreeOf(request.root);
   return withUpdateLock(join(deployment.home, "run"), async () => {

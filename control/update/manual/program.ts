@@ -12,7 +12,6 @@ import { bringArchive, placeOf, unpack } from "../archive.ts";
 import { Builds, versionIn } from "../builds.ts";
 import { Git } from "../git.ts";
 import { programIn } from "../prebuilt.ts";
-import { chooseRelease } from "../versions.ts";
 
 export interface FleetProgram {
   /** Archive on this machine. */
@@ -72,8 +71,7 @@ async function pack({ root, version, signal, report }: ProgramRequest, folder: s
     const git = new Git(root, signal);
     await git.requireCheckout();
     report("Looking for releases");
-    await git.fetch();
-    const release = chooseRelease({ tags: await git.tags(), asked: version, branch: await git.branch() });
+    const release = await git.release(version);
     const from = await versionIn(serving);
     if (from === release.version || (version === undefined && isOlder(release.version, from))) {
       return packed(serving, folder, signal);

@@ -8,10 +8,12 @@ import type { MeshNode } from "../../../runtime/client/index.ts";
 import { CairnError } from "../../../runtime/contracts/errors.ts";
 import type { NodeObservation } from "../../rollout/contracts.ts";
 import { isUnreachable } from "../../rollout/driven-node.ts";
+import { createElapsedClock } from "../../rollout/elapsed.ts";
 import type { FleetEnd } from "../../rollout/fleet.ts";
 import { holderOf, openJournal, patient, refuseOptions } from "../../rollout/open-fleet.ts";
 import { beginRollout, type RolloutPorts, resumeRollout } from "../../rollout/rollout.ts";
-import { historyOf, MOST, STEPS } from "../fleet-report.ts";
+import { collecting, historyOf, MOST, problemOf, STEPS } from "../fleet-report.ts";
+import { plannedRelease } from "../planned-release.ts";
 import type { UpdateHistory, UpdatePlan, UpdateResult } from "../result.ts";
 import type { MeshOptions } from "../update-deployed.ts";
 import { type FleetInput, type ManualFleet, requireShared, snapshotAll, withManualFleet } from "./fleet.ts";
@@ -66,7 +68,7 @@ function portsOf({ run, mesh }: ManualUpdate, fleet: ManualFleet, members: reado
   const { now, sleep } = run.services;
   const { lease } = fleet.database;
   return {
-    clock: { now, monotonic: () => performance.now(), sleep },
+    clock: { now, monotonic: createElapsedClock(), sleep },
     lease: mesh.resume ? patient(lease, sleep) : lease,
     journal: fleet.database.journal,
     nodes: inOrder(fleet, members, mesh.canary),
@@ -110,21 +112,7 @@ export function planManualFleet(update: ManualUpdate): Promise<UpdatePlan> {
   const { signal } = run;
   return withManualFleet(update, async (fleet) => {
     const problems: string[] = [];
-    const note = (error: CairnError, node?: string): void => {
-      const { message, details } = error;
-      const said = `${node === undefined ? "" : `${node}: `}${message}${/[.]$/.test(message) ? "" : "."}`;
-      problems.push(details.hint === undefined ? said : `${said} ${details.hint}`);
-    };
-    const trying = async <T>(work: () => Promise<T>): Promise<T | null> => {
-      try {
-        return await work();
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!(error instanceof CairnError)) throw error;
-        note(error);
-        return null;
-      }
-    };
+    const trying = collecting(problems, signal);
     refuseOptions(namesOf(fleet), mesh);
     // Of these it is not known whether they serve: why is said already.
     const refused = new Set<string>();
@@ -132,7 +120,7 @@ export function planManualFleet(update: ManualUpdate): Promise<UpdatePlan> {
       snapshotAll(fleet.nodes, signal, (node, error) => {
         if (!(error instanceof CairnError)) return false;
         refused.add(node);
-        note(error, node);
+        problems.push(problemOf(error, node));
         return true;
       }),
     );
@@ -146,6 +134,8 @@ export function planManualFleet(update: ManualUpdate): Promise<UpdatePlan> {
       (prebuilt === undefined
         ? null
         : await trying(() => withProgram({ ...update, signal }, async ({ image }) => image)));
+    const asked = opened?.interrupted?.to ?? prebuilt;
+    const planned = asked === undefined ? await trying(() => plannedRelease({ ...update, signal })) : null;
     const nothing: NodeObservation = { image: null, version: null, ready: false, instance: "" };
     const seen = await Promise.all(
       inOrder(fleet, members ?? [], mesh.canary).map(async (node) => {
@@ -159,7 +149,7 @@ export function planManualFleet(update: ManualUpdate): Promise<UpdatePlan> {
     );
     for (const { name, ready } of seen) if (!ready && !refused.has(name)) problems.push(`${name} does not serve.`);
     const nodes = [...seen.filter(({ ready }) => !ready), ...seen.filter(({ ready }) => ready)];
-    const version = to === null ? null : versionOfImage(to);
+    const version = to === null ? planned : versionOfImage(to);
     return { schema: 1, outcome: "planned", target: "manual", to: version, nodes, problems };
   });
 }

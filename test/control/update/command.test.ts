@@ -35,6 +35,18 @@ describe("cairn update", () => {
     expect(still.stderr).toContain("--no-restart");
   });
 
+  it.each([
+    ["--history", "--canary", "one"],
+    ["--history", "--max-unavailable", "2"],
+    ["--history", "--no-restart"],
+    ["--dry-run", "--no-restart"],
+  ])("refuses flags that say nothing to it: --mesh %s %s", async (...flags) => {
+    const cli = await createCli();
+    const { code, stderr } = await cli.run(["update", "--mesh", ...flags]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/restart|canary|max-unavailable/);
+  });
+
   it("ends with 3 while another one is under way, and names it", async () => {
     const cli = await createCli();
     await mkdir(join(cli.home, "run"), { recursive: true });

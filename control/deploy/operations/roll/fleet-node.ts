@@ -117,7 +117,7 @@ export function fleetNode(former: Former, to: ImageIdentity, name: string, chang
       await inTurn(async () => {
         session.phase("stop", `Stopping ${name}`);
         await session.driver.fence(name, { token, stop: true }, signal);
-        await applyTo({ ...run, isStopped: true }, project, name, words);
+        await applyTo({ ...run, leased: signal }, project, name, words);
       });
     },
     async gate(image) {

@@ -8,8 +8,8 @@ import type { DeploymentPlan, ImageIdentity } from "../../../../infra/plan/types
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
 import { UsageError } from "../../../output/failure.ts";
 import type { RolloutEntry } from "../../../rollout/contracts.ts";
+import { createElapsedClock } from "../../../rollout/elapsed.ts";
 import type { FleetEnd } from "../../../rollout/fleet.ts";
-import { createFleetDatabase, type FleetDatabase, type FleetDoor } from "../../../rollout/fleet-database.ts";
 import type { OnFailure } from "../../../rollout/fleet-steps.ts";
 import {
   type Fleet,
@@ -23,6 +23,7 @@ import { beginRollout, resumeRollout } from "../../../rollout/rollout.ts";
 import { bringBack } from "../drift.ts";
 import type { Session } from "../session.ts";
 import type { Preparation } from "../up-preparation.ts";
+import { doorsOf, fleetDatabase } from "./fleet-doors.ts";
 import { fleetNode, type InTurn } from "./fleet-node.ts";
 import { membersOf, nodeOfMember } from "./members.ts";
 import { imageName, type NodeRun } from "./node-change.ts";
@@ -35,18 +36,6 @@ export async function openFleet(session: Session, options: FleetOptions): Promis
   const { services, signal } = session.run;
   const by = { holder: holderOf(await services.identity()), sleep: services.sleep };
   return openJournal(fleetDatabase(session), options, by, signal);
-}
-
-export function fleetDatabase(session: Session): FleetDatabase {
-  return createFleetDatabase(doorsOf(session), { now: () => performance.now(), sleep: session.run.services.sleep });
-}
-
-function doorsOf({ run, project, driver }: Session): FleetDoor[] {
-  const names = project.plan.nodes.map(({ name }) => name);
-  return membersOf(driver, names).map(({ name, node }) => ({
-    name,
-    call: (signal, work) => run.services.nodes.call({ project, driver, node, member: name }, signal, work),
-  }));
 }
 
 /** Milliseconds that a node gets to answer. */
@@ -131,7 +120,7 @@ async function rollInFleet(
   const holder = holderOf(await services.identity());
   const change = { run, inTurn: oneAtATime(), applied: new Map<string, string>() };
   const ports = {
-    clock: { now: services.now, monotonic: () => performance.now(), sleep: services.sleep },
+    clock: { now: services.now, monotonic: createElapsedClock(), sleep: services.sleep },
     lease: options.resume ? patient(fleet.database.lease, services.sleep) : fleet.database.lease,
     journal: fleet.database.journal,
     // Under the lease: a node that another command line has just stopped is not to be started here.
@@ -168,7 +157,7 @@ async function imagesOf({ run, project, driver }: Session, { from }: RolloutEntr
 }
 
 /** UsageError: pods of one workload have one template, and go back from the last to the first, those that had passed among them. */
-function refusePause({ project, driver }: Session, onFailure: OnFailure): void {
+export function refusePause({ project, driver }: Pick<Session, "project" | "driver">, onFailure: OnFailure): void {
   const [group] = project.plan.nodes.filter(({ name }) => (driver.pods?.(name) ?? []).length > 0);
   if (onFailure !== "pause" || group === undefined) return;
   throw new UsageError(

@@ -28,8 +28,11 @@ export interface NodeRun {
   readonly gated: boolean;
   /** Images that nodes had when the rollout began. */
   readonly images: Readonly<Record<string, ImageIdentity>>;
-  /** Whether nodes are stopped before they are changed, so that one of which nothing changes has to be started again. */
-  readonly isStopped?: boolean;
+  /**
+   * Of a rollout through the database, in which a node was stopped before it is changed, so that one of which nothing changes has to be
+   * started again. Aborts when the lease is lost: then the engine is not begun.
+   */
+  readonly leased?: AbortSignal;
 }
 
 /** What a former state of a node is found by. */
@@ -148,7 +151,7 @@ export function sameImage(a: ImageIdentity, b: ImageIdentity | null): boolean {
 export async function applyTo(run: NodeRun, project: ReadProject, node: string, words: string): Promise<void> {
   const { session, prepared } = run;
   const { own, driver, unchanged } = await applyGraph(run, project, node, words);
-  if (run.isStopped) await startAgain(session, node);
+  if (run.leased !== undefined) await startAgain(session, node);
   const observed = await reconcileAndWait(session, {
     nodes: [node],
     restarts: prepared.restarts,
@@ -203,6 +206,7 @@ export async function applyGraph(
   const whole = goesBack ? await engine.preview({ ...session.engineRun(), program, replace, refresh }) : prepared.whole;
   const targets = targetsOf(whole, resourcesOf(state), own.plan, node, prepared.components);
   const broken = replace.filter((urn) => targets.includes(urn));
+  run.leased?.throwIfAborted();
   const { diff, outputs } = await engine.up({ ...session.engineRun(), program, targets, replace: broken, refresh });
   // What is recorded is what was given to it, also where it does not work.
   await recordDeployed(session, own, [node], outputs);
