@@ -168,12 +168,13 @@ export function statusText(status: StatusResult, mark: Mark): string {
   ].join("\n");
 }
 
-/** What an interrupted run left is for `unlock`; what a run at work has begun is not. */
+const AGAIN = "run the same command again, or `cairn infra unlock` to settle it alone";
+
+/** What an interrupted run left is settled; what a run at work has begun is not. */
 function lockLines({ holder, working, pending, deployed, healthy }: StatusResult, mark: Mark): string[] {
   if (holder !== null && working) return [mark.warn(`At work: ${holderText(holder)}.`)];
-  const unlock = "run `cairn infra unlock`, then the same command again";
-  if (holder !== null) return [mark.warn(`Interrupted: ${holderText(holder)}; ${unlock}.`)];
-  if (pending > 0) return [mark.warn(`${pending} interrupted: ${unlock}.`)];
+  if (holder !== null) return [mark.warn(`Interrupted: ${holderText(holder)}; ${AGAIN}.`)];
+  if (pending > 0) return [mark.warn(`${pending} interrupted: ${AGAIN}.`)];
   return deployed && !healthy ? [mark.dim("`cairn infra preview` shows what `cairn infra up` would bring back.")] : [];
 }
 

@@ -127,11 +127,11 @@ describe.skipIf(lacks("live-cluster", "live-cluster-images", "pulumi-kubernetes"
     await rm(moved);
 
     await stack.killedAt("removed ", "infra", "destroy", "--yes");
-    await stack.finished("infra", "destroy", "--yes");
+    await stack.cairn("infra", "destroy", "--yes");
     expect(await claims(kubectl)).toEqual(CLAIMS);
 
     await stack.killedAt("created ", "infra", "up", "--yes");
-    await stack.finished("infra", "up", "--yes");
+    await stack.cairn("infra", "up", "--yes");
     expect((await stack.cairn<Diff>("infra", "preview")).changes).toEqual([]);
     expect(await stack.say("What is my cat called?")).toContain("Mitzi");
   });

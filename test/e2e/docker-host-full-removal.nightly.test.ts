@@ -39,7 +39,7 @@ describe.skipIf(lacks("docker", "docker-images", "docker-twice", "pulumi-docker"
         emptyDisk(engine.disk);
         if (answer.error === undefined) return;
         expect(answer.error, `${command.join(" ")} at ${event}`).toMatchObject({ code: "INFRA_DISK_FULL" });
-        await stack.finished(...command);
+        await stack.cairn(...command);
       };
       const remove = ["infra", "node", "remove", "b", "--yes", "--confirm", "b", "--data"];
       await stack.enter(["--node", "b", "--", "sh", "-c", "echo kept > /srv/cairn/kept"]);

@@ -39,18 +39,18 @@ describe.skipIf(lacks("docker", "docker-images", "docker-twice", "pulumi-docker"
       emptyDisk(engine.disk);
 
       await fullAt(phase("up"), UP);
-      expect(await stack.finished(...UP)).toMatchObject({ healthy: true });
+      expect(await stack.cairn(...UP)).toMatchObject({ healthy: true });
       await stack.keepRows();
       await stack.expectWhole(["a", "b"]);
 
       await stack.write(60);
       await fullAt(step("delete-replaced", "done"), ROLL);
-      expect(await stack.finished(...ROLL)).toMatchObject({ healthy: true });
+      expect(await stack.cairn(...ROLL)).toMatchObject({ healthy: true });
       await stack.expectWhole(["a", "b"]);
 
       await stack.write(61);
       await fullAt(phase("node"), ROLL);
-      expect(await stack.finished(...ROLL)).toMatchObject({ healthy: true });
+      expect(await stack.cairn(...ROLL)).toMatchObject({ healthy: true });
       await stack.expectWhole(["a", "b"]);
       expect(await stack.cairn("infra", "preview")).toMatchObject({ changes: [], drift: [] });
     });

@@ -28,22 +28,22 @@ describe.skipIf(lacks("docker", "docker-images", "docker-twice", "pulumi-docker"
       const { stack } = hosted;
       // From nothing.
       await cutAt(hosted, step("create", "done"), UP);
-      expect(await stack.finished(...UP)).toMatchObject({ healthy: true });
+      expect(await stack.cairn(...UP)).toMatchObject({ healthy: true });
       await stack.keepRows();
       await stack.expectWhole(["a", "b"]);
 
       for (const [at, event] of [step("create-replacement", "started"), phase("gate")].entries()) {
         await stack.write(60 + at);
         await cutAt(hosted, event, ROLL);
-        expect(await stack.finished(...ROLL), event).toMatchObject({ healthy: true });
+        expect(await stack.cairn(...ROLL), event).toMatchObject({ healthy: true });
         await stack.expectWhole(["a", "b"]);
       }
 
       await cutAt(hosted, step("delete", "started"), DESTROY);
-      await stack.finished(...DESTROY);
+      await stack.cairn(...DESTROY);
       await stack.expectRemoved(["a", "b"]);
       await cutAt(hosted, phase("settle"), UP);
-      expect(await stack.finished(...UP)).toMatchObject({ healthy: true });
+      expect(await stack.cairn(...UP)).toMatchObject({ healthy: true });
       await stack.expectWhole(["a", "b"]);
     });
   },

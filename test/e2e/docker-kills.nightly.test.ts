@@ -26,13 +26,13 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
   () => {
     it("is finished by the same command, no row is lost and nothing is left over", { timeout: LONG_MS }, async () => {
       const stack = await typedStack(["a"]);
-      const { killedAt, finished, cairn, noteVolumes } = stack;
+      const { killedAt, cairn, noteVolumes } = stack;
       const up = ["infra", "up", "--yes"];
       const destroy = ["infra", "destroy", "--yes"];
       const upKilledAt = async (event: string): Promise<void> => {
         await killedAt(event, "infra", "up", ...EVENTS);
         await noteVolumes();
-        expect(await finished<Health>(...up), event).toMatchObject({ healthy: true });
+        expect(await cairn<Health>(...up), event).toMatchObject({ healthy: true });
       };
       // From nothing, where volumes and the settings of the stack are made as well.
       await upKilledAt(step("create", "done"));
@@ -45,7 +45,7 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
         else {
           await killedAt(event, "infra", "destroy", ...EVENTS);
           await noteVolumes();
-          await finished(...destroy);
+          await cairn(...destroy);
         }
         await stack.expectRemoved(["a"]);
         const other = UP[at];

@@ -29,14 +29,14 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
       timeout: LONG_MS,
     }, async () => {
       const stack = await typedStack(["a", "b"]);
-      const { killedAt, finished, cairn, noteVolumes, name } = stack;
+      const { killedAt, cairn, noteVolumes, name } = stack;
       await cairn("infra", "up", "--yes");
       await stack.keepRows();
       for (const [at, event] of ROLL.entries()) {
         await stack.write(60 + at);
         await killedAt(event, "infra", "up", "--roll", ...EVENTS);
         await noteVolumes();
-        expect(await finished<Health>("infra", "up", "--roll", "--yes"), event).toMatchObject({ healthy: true });
+        expect(await cairn<Health>("infra", "up", "--roll", "--yes"), event).toMatchObject({ healthy: true });
         await stack.expectWhole(["a", "b"]);
         for (const node of ["a", "b"]) {
           const { stdout } = await stack.enter(["--node", node, "--", "cat", "/etc/cairn/cairn.yaml"]);
@@ -46,7 +46,7 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
       for (const event of REMOVE) {
         await killedAt(event, "infra", "node", "remove", "b", ...EVENTS);
         await noteVolumes();
-        await finished("infra", "node", "remove", "b", "--yes");
+        await cairn("infra", "node", "remove", "b", "--yes");
         await stack.expectWhole(["a"], ["a", "b"]);
         // The next time, over the data that it left.
         await stack.write(50);

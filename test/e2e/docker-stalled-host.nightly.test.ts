@@ -77,14 +77,14 @@ describe.skipIf(lacks("docker", "docker-images", "sshd", "pulumi-docker", "pulum
         expect(error, `${command.join(" ")} at ${event}`).toMatchObject(SAID);
       };
       await stalledAt(step("create", "done"), UP);
-      expect(await stack.finished(...UP)).toMatchObject({ healthy: true });
+      expect(await stack.cairn(...UP)).toMatchObject({ healthy: true });
       await stack.keepRows();
       await stack.write(60);
       await stalledAt(step("create-replacement", "started"), ROLL);
-      expect(await stack.finished(...ROLL)).toMatchObject({ healthy: true });
+      expect(await stack.cairn(...ROLL)).toMatchObject({ healthy: true });
       await stack.expectWhole(["a", "b"]);
       await stalledAt(step("delete", "started"), DESTROY);
-      await stack.finished(...DESTROY);
+      await stack.cairn(...DESTROY);
       await stack.expectRemoved(["a", "b"]);
       await stack.cairn(...UP);
       await stack.expectWhole(["a", "b"]);

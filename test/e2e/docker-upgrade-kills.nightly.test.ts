@@ -56,8 +56,8 @@ async function deployed(): Promise<TypedStack> {
 
 /** By the same command once more, wholly. */
 async function upgraded(stack: TypedStack, image: string, event: string): Promise<void> {
-  const { cairn, finished } = stack;
-  const outcome = await finished<{ outcome: string }>("infra", "postgres", "upgrade", "--to", image, "--yes");
+  const { cairn } = stack;
+  const outcome = await cairn<{ outcome: string }>("infra", "postgres", "upgrade", "--to", image, "--yes");
   expect(outcome, event).toMatchObject({ outcome: "upgraded", from: { major: 17 }, to: { major: 18 } });
   expect(await majorOf(stack), event).toBe("18");
   await stack.expectWhole(["a", "b"], ["a", "b"], BOTH);

@@ -129,7 +129,7 @@ describe.skipIf(lacks("docker", "docker-images", "pulumi-docker", "pulumi-comman
         const image = await imageOf(stack, phase);
         await stack.killedAt(`"phase":"${phase}"`, "update", "--mesh", "--prebuilt", image, "--json-events");
         await stack.noteVolumes();
-        const result = await stack.finished<UpdateResult>("update", "--mesh", "--resume");
+        const result = await stack.cairn<UpdateResult>("update", "--mesh", "--resume");
         expect(result, phase).toMatchObject({ outcome: "updated" });
         expect(new Set(await imagesOf(stack)).size, phase).toBe(1);
         await stack.expectWhole(NODES);

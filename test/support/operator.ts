@@ -25,8 +25,6 @@ export interface Operator {
   cairn<T>(...args: string[]): Promise<T>;
   /** The same of a command whose exit status is a part of its answer, such as `infra status`. */
   document<T>(...args: string[]): Promise<T>;
-  /** The same command again after it was cut off, with `infra unlock` before it where it says so. */
-  finished<T>(...args: string[]): Promise<T>;
   /** The error of a command that fails. */
   refused(...args: string[]): Promise<{ readonly code: string; readonly message: string; readonly hint: string }>;
   /** `exec`: what the command prints and how it ends; what comes before `--` may be given with it. */
@@ -88,13 +86,6 @@ export async function operator(
     dir,
     cairn,
     document: async <T>(...args: string[]) => checked<T>(args, (await run(args)).stdout),
-    async finished<T>(...args: string[]) {
-      const { exitCode, stdout, stderr } = await run(args);
-      if (exitCode === 0) return checked<T>(args, stdout);
-      expect(JSON.parse(stdout).error?.code, `${args.join(" ")}: ${stdout}${stderr}`).toBe("INFRA_INTERRUPTED");
-      await cairn("infra", "unlock");
-      return cairn<T>(...args);
-    },
     configure: (config) => writeFile(join(dir, "cairn.yaml"), stringify(config)),
     async refused(...args) {
       const { exitCode, stdout } = await run(args);

@@ -7,11 +7,13 @@ import { type ExportedState, type RecordedResource, resourcesOf, unprotect } fro
 import type { DestroyResult } from "../schemas.ts";
 import { checkTakenBackup, type TakenBackup } from "./backup-taken.ts";
 import { requireConsent } from "./consent.ts";
+import { forgetFence } from "./forget-fence.ts";
+import { withOperatorLock } from "./operator-run.ts";
 import { reconcileInterrupted } from "./pending.ts";
 import { refuseUnfinished } from "./postgres/upgrade-journal.ts";
 import { readRecord, removeRecord, writeRecord } from "./record.ts";
 import type { OperationInput } from "./services.ts";
-import { openSession, type Session, withOperatorLock } from "./session.ts";
+import { openSession, type Session } from "./session.ts";
 
 export interface DestroyOptions {
   readonly yes: boolean;
@@ -43,7 +45,7 @@ export async function destroy(run: OperationInput, options: DestroyOptions): Pro
   const session = await openSession(run);
   const { engine, project } = session;
   if (options.deleteData) await demandName(session, options);
-  return withOperatorLock(session, "destroy", async () => {
+  const work = async (): Promise<DestroyResult | null> => {
     await refuseUnfinished(session.files);
     await reconcileInterrupted(session);
     const state = await session.state();
@@ -71,7 +73,9 @@ export async function destroy(run: OperationInput, options: DestroyOptions): Pro
       await rm(session.files.unanswered, { force: true });
     } else await forgetNodes(session, data);
     return { ...done, stack: project.plan.stack, kept: options.deleteData ? [] : data, deleted, backup };
-  });
+  };
+  // Where a rollout is under way it is meant as well, and nodes that are gone give no lease back.
+  return withOperatorLock(session, "destroy", work, { leased: false });
 }
 
 function nothing({ project }: Session): DestroyResult {
@@ -162,6 +166,7 @@ async function deleteData(session: Session): Promise<{ name: string; place: stri
   await driver.deleteData(own, run.signal);
   const foreign = found.filter((one) => !own.includes(one)).map(({ name }) => name);
   if (foreign.length > 0) session.warn(`${foreign.join(", ")} stay: nothing says any more that this stack has them.`);
+  for (const { name } of project.plan.nodes) await forgetFence(session, driver, name);
   await engine.remove();
   return own.map(({ name, place }) => ({ name, place }));
 }

@@ -1,7 +1,6 @@
 /** What leads on after a disk was full or a host went away in the middle of a run: told by what the run has left in its records. */
 
 import { InfraError } from "../../../runtime/contracts/errors.ts";
-import { pendingOf } from "../engine/checkpoint.ts";
 import type { Engine } from "../engine/engine.ts";
 import { PulumiFailure } from "../engine/pulumi-cli.ts";
 import type { InfraFiles } from "../files.ts";
@@ -49,6 +48,5 @@ async function nextCommand({ engine, files }: Interrupted, command: string): Pro
       ? `run \`cairn infra unlock --restore-state\` and ${adopting}: the recorded state was cut off.`
       : "run `cairn infra recover`: the recorded state was cut off, before there was a copy of it. The data stay.";
   }
-  const open = pendingOf(state).length > 0 || (await engine.locks()).length > 0;
-  return `run ${open ? "`cairn infra unlock` and " : ""}the same command again: nothing that was made is lost.`;
+  return "run the same command again: nothing that was made is lost.";
 }

@@ -1,24 +1,21 @@
-/** What most operations begin with: the project read, its driver and engine made, and, to change something, the lock taken. */
+/** What most operations begin with: the project read, its driver and engine made. */
 
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import type { TargetDriver } from "../driver.ts";
-import { type ExportedState, pendingOf } from "../engine/checkpoint.ts";
+import type { ExportedState } from "../engine/checkpoint.ts";
 import type { Engine, RunInput } from "../engine/engine.ts";
 import type { EngineNote } from "../engine/notes.ts";
 import { redactable, redactText } from "../engine/redact.ts";
 import { backendUrl, type InfraFiles, infraFiles } from "../files.ts";
-import { copyState, offerCopy } from "../state/copies.ts";
-import { describeHolder, type OperatorLock, takeLock } from "../state/operator-lock.ts";
-import { checkPassphrase, ensurePassphrase } from "../state/passphrase.ts";
+import { offerCopy } from "../state/copies.ts";
+import { checkPassphrase } from "../state/passphrase.ts";
 import { createRunLog, type RunLog } from "../state/run-log.ts";
 import { givenBackend } from "./backend.ts";
-import { refuseWithoutRoom } from "./full-disk.ts";
 import { recordMachines } from "./machines.ts";
-import { withNextCommand } from "./next-command.ts";
 import { readRecord } from "./record.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
 import { givingUp } from "./target-watch.ts";
-import { gatherUnanswered, keepUnanswered, type Unanswered } from "./unanswered.ts";
+import { gatherUnanswered, type Unanswered } from "./unanswered.ts";
 
 export interface Session {
   readonly run: OperationInput;
@@ -141,73 +138,4 @@ function asEvent(note: EngineNote, time: string): Parameters<OperationInput["onE
   }
   const { op, state, type, name, urn } = note;
   return { schema: 1, event: "resource", time, op, state, type, name, urn };
-}
-
-/** Poll interval for a lock that the engine is about to release, in milliseconds. */
-const LOCK_PAUSE_MS = 100;
-
-/**
- * Runs `work` while no other command may change the stack. INFRA_LOCKED names the holder of the lock; INFRA_INTERRUPTED: an
- * earlier run was interrupted and has to be unlocked first. The state is copied aside before and after.
- */
-export async function withOperatorLock<T>(session: Session, command: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await withLock(session, command, work);
-  } catch (error) {
-    throw await withNextCommand(session, command, error);
-  }
-}
-
-async function withLock<T>(session: Session, command: string, work: () => Promise<T>): Promise<T> {
-  const { run, files, project, engine } = session;
-  const { services } = run;
-  await refuseWithoutRoom(files, await engine.state().catch(() => null));
-  await ensurePassphrase(files, project.plan.stack);
-  const lock = await takeLock(files.lock, command, await services.identity(), services.now());
-  if (lock.interrupted !== null) await refuseInterrupted(lock);
-  await engine.removeBrokenLocks();
-  const [other] = await engine.locks();
-  if (other) {
-    await lock.release();
-    throw new InfraError(
-      "INFRA_LOCKED",
-      `The stack is locked by ${other.user}@${other.host} (process ${other.pid}, since ${other.started_at}).`,
-      { hint: "Wait until it is done. If that process is gone, run `cairn infra unlock`." },
-    );
-  }
-  try {
-    await copyState(files, await session.state(), `before-${command}`, services.now());
-    return await work();
-  } finally {
-    await finish(session, lock, command);
-  }
-}
-
-async function refuseInterrupted(lock: OperatorLock): Promise<never> {
-  const { interrupted } = lock;
-  // Restores the file's content, for `unlock`.
-  if (interrupted) await lock.restore(interrupted);
-  await lock.abandon();
-  throw new InfraError(
-    "INFRA_INTERRUPTED",
-    `An earlier run was killed before it was done: ${interrupted ? describeHolder(interrupted) : "unknown"}.`,
-    { hint: "Run `cairn infra unlock`, then the same command again." },
-  );
-}
-
-/** A run that was cut off in the middle keeps its record: what it began is for `unlock` to settle. */
-async function finish({ run, files, engine, unanswered }: Session, lock: OperatorLock, command: string): Promise<void> {
-  const { services } = run;
-  const waiting = new AbortController();
-  // The engine releases its lock a moment after its last event.
-  for (let tries = 0; tries < 20 && (await engine.locks()).length > 0; tries++) {
-    await services.sleep(LOCK_PAUSE_MS, waiting.signal);
-  }
-  const state = await engine.state().catch(() => null);
-  const open = (await engine.locks()).length > 0 || pendingOf(state).length > 0;
-  await copyState(files, state, `after-${command}`, services.now()).catch(() => null);
-  // What failed is worth more: the disk may be full.
-  await keepUnanswered(files, state, unanswered.all()).catch(() => undefined);
-  if (open) await lock.abandon();
-  else await lock.release();
 }

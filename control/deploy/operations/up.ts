@@ -11,11 +11,12 @@ import { bringBack, shownDrift } from "./drift.ts";
 import { withRollback } from "./going-back.ts";
 import { nodeOf, refuseManyStops, sharedWaiting, stoppedNodes, stopsDatabase, targetsOf } from "./guards.ts";
 import { closeAbandoned } from "./nodes/rename-journal.ts";
+import { withOperatorLock } from "./operator-run.ts";
 import { whilePaused } from "./pausing.ts";
 import { readRecord } from "./record.ts";
 import type { NodeRun } from "./roll/node-change.ts";
 import type { OperationInput, ReadProject } from "./services.ts";
-import { openSession, type Session, withOperatorLock } from "./session.ts";
+import { openSession, type Session } from "./session.ts";
 import { type Restarts, reconcileAndWait } from "./start-watch.ts";
 import { confirmed, prepareUp } from "./up-preparation.ts";
 
@@ -33,9 +34,9 @@ export interface UpOptions {
 /** Rejects with InfraError; UsageError for an unknown node, or when a question would need a terminal. Null: the answer was no. */
 export async function up(run: OperationInput, options: UpOptions): Promise<UpResult | null> {
   await requireConsent(run, options.yes);
-  const session = await openSession(run, { measure: true });
-  const nodes = chosenNodes(session.project, options.node);
-  return withOperatorLock(session, "up", async () => {
+  const opened = await openSession(run, { measure: true });
+  const nodes = chosenNodes(opened.project, options.node);
+  return withOperatorLock(opened, "up", async (session) => {
     const { image } = options;
     const prepared = await prepareUp(session, { nodes, image, adopt: options.adopt });
     const { project, program, adopt, state, whole, components, running, warnings, drift, planning, restarts } =

@@ -8,9 +8,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { removeNode } from "../../../control/deploy/operations/nodes/remove-node.ts";
-import { unlock } from "../../../control/deploy/operations/unlock.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
-import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { lacks } from "../../lanes/tools.ts";
 import { IMAGES_TIMEOUT_MS } from "../../support/docker/images.ts";
 import { type StalledPort, startStalledPort } from "../../support/faults/stalled-port.ts";
@@ -18,7 +16,6 @@ import { type LiveCluster, useLiveCluster } from "../../support/kubernetes/live-
 import { type OperatedCluster, prepareOperatedCluster } from "../../support/kubernetes/operated-stack.ts";
 
 const UP = { node: undefined, image: undefined, adopt: false, yes: true } as const;
-const UNLOCK = { force: undefined, restoreState: false, copy: undefined } as const;
 const REMOVE = { node: "two", data: "archive", confirm: "two", yes: true } as const;
 
 describe.skipIf(lacks("live-cluster", "pulumi-kubernetes"))(
@@ -79,11 +76,7 @@ describe.skipIf(lacks("live-cluster", "pulumi-kubernetes"))(
       proxy.speak();
       expect(error).toMatchObject({ code: "INFRA_HOST_UNREACHABLE", message: expect.stringMatching(/cluster/) });
       expect(files()).toEqual([]);
-      const done = await removeNode(stack.run(), REMOVE).catch(async (again: unknown) => {
-        if (!(again instanceof InfraError) || again.code !== "INFRA_INTERRUPTED") throw again;
-        await unlock(stack.run(), UNLOCK);
-        return removeNode(stack.run(), REMOVE);
-      });
+      const done = await removeNode(stack.run(), REMOVE);
       expect(done).toMatchObject({ node: "two", archive: expect.any(String) });
       expect(statSync(done?.archive ?? "").size).toBeGreaterThan(300 * 1024 ** 2);
       expect(files()).toHaveLength(1);

@@ -11,11 +11,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { destroy } from "../../../control/deploy/operations/destroy.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
 import type { OperationInput } from "../../../control/deploy/operations/services.ts";
-import { unlock } from "../../../control/deploy/operations/unlock.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
 import type { InfraEvent } from "../../../control/deploy/schemas.ts";
 import type { KubernetesPlan } from "../../../infra/plan/types.ts";
-import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { lacks } from "../../lanes/tools.ts";
 import { type StalledPort, startStalledPort } from "../../support/faults/stalled-port.ts";
 import { type Cluster, startCluster } from "../../support/kubernetes/cluster.ts";
@@ -24,7 +22,6 @@ import { kubernetesPlan } from "../../support/kubernetes/plans.ts";
 import { type PlayedKubelet, playKubelet } from "../../support/kubernetes/played-kubelet.ts";
 
 const UP = { node: undefined, image: undefined, adopt: true, yes: true } as const;
-const UNLOCK = { force: undefined, restoreState: false, copy: undefined } as const;
 const DESTROY = { yes: true, deleteData: false, confirm: undefined, backupTaken: undefined } as const;
 /** Of a test: looks at a cluster that is silent take minutes. */
 const LONG_MS = 1_800_000;
@@ -59,16 +56,6 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a cluster that is silent", () => {
     expect(fell, words).toBe(true);
     return error;
   };
-  /** The same command again, with `infra unlock` before it where it says so. */
-  const finished = async <T>(work: (run: OperationInput) => Promise<T>): Promise<T> => {
-    try {
-      return await work(run());
-    } catch (error) {
-      if (!(error instanceof InfraError) || error.code !== "INFRA_INTERRUPTED") throw error;
-      await unlock(run(), UNLOCK);
-      return work(run());
-    }
-  };
 
   beforeAll(async () => {
     cluster = await startCluster();
@@ -99,14 +86,14 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a cluster that is silent", () => {
 
   it("is said in the middle of an up, and the same command finishes it", { timeout: LONG_MS }, async () => {
     expect(await stalledAt(`"op":"create","state":"done"`, (given) => up(given, UP))).toMatchObject(SAID);
-    expect(await finished((given) => up(given, UP))).toMatchObject({ healthy: true });
+    expect(await up(run(), UP)).toMatchObject({ healthy: true });
     expect(await preview(run())).toMatchObject({ changes: [], drift: [] });
   });
 
   it("is said where the nodes start, and the same command finishes it", { timeout: LONG_MS }, async () => {
     plan = { ...plan, nodes: plan.nodes.map((node) => ({ ...node, environment: { ...node.environment, A: "1" } })) };
     expect(await stalledAt(`"phase":"settle"`, (given) => up(given, UP))).toMatchObject(SAID);
-    expect(await finished((given) => up(given, UP))).toMatchObject({ healthy: true });
+    expect(await up(run(), UP)).toMatchObject({ healthy: true });
     expect(await preview(run())).toMatchObject({ changes: [], drift: [] });
   });
 
@@ -117,7 +104,7 @@ describe.skipIf(lacks("pulumi-kubernetes"))("a cluster that is silent", () => {
     await expect(destroy(run(), DESTROY)).rejects.toMatchObject(SAID);
     proxy.speak();
     expect(await stalledAt(`"op":"delete","state":"done"`, (given) => destroy(given, DESTROY))).toMatchObject(SAID);
-    await finished((given) => destroy(given, DESTROY));
+    await destroy(run(), DESTROY);
     expect(await cluster.kubectl(["--namespace", plan.namespace, "get", "statefulsets", "--output=name"])).toBe("");
   });
 });

@@ -368,8 +368,15 @@ describe("a stack", { concurrent: false }, () => {
       message: "In use.",
       details: { hint: expect.stringMatching(/^Look\. .*--backup-taken .*old\.backup/) },
     });
-    const result = SCHEMAS["infra-destroy"].parse(await destroy(run(), { ...asked, backupTaken: taken(old) }));
+    const forgotten: string[] = [];
+    const told: Services["createDriver"] = async ({ plan }) => ({
+      ...stubDriver(plan, { plugins }),
+      forgetFence: async (node) => void forgotten.push(node),
+    });
+    const last = run({ services: { createDriver: told } });
+    const result = SCHEMAS["infra-destroy"].parse(await destroy(last, { ...asked, backupTaken: taken(old) }));
     expect(result.deleted.map(({ name }) => name).sort()).toEqual(VOLUMES);
+    expect(forgotten).toEqual(SHAPE.nodes);
     expect(plugins.resources()).toEqual({});
     expect(await status(run())).toMatchObject({ deployed: false, data: [] });
   });

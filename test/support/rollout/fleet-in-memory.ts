@@ -12,6 +12,8 @@ export interface FleetInMemory {
   readonly seen: string[];
   /** Somebody else takes the lease. */
   take(holder: string): void;
+  /** As if its holder had not been heard for too long. */
+  expire(): void;
   /** What is asked through a node that is out of reach fails. */
   readonly unreachable: Set<string>;
   /** Nodes that answer and serve nothing. */
@@ -38,7 +40,10 @@ export function fleetInMemory(members: readonly string[]): FleetInMemory {
       lease = { number: lease.number + (lease.id === id ? 0 : 1), id, holder, held: true };
       return { fleet: "fleet", number: lease.number, ttlMs: 30_000 };
     },
-    renewRolloutLease: async (number) => newest(number),
+    renewRolloutLease: async (number) => {
+      newest(number);
+      if (!lease.held) throw locked();
+    },
     releaseRolloutLease: async (number) => {
       if (number === lease.number) lease = { ...lease, held: false };
     },
@@ -64,6 +69,9 @@ export function fleetInMemory(members: readonly string[]): FleetInMemory {
     unready,
     take(holder) {
       lease = { number: lease.number + 1, id: "another's", holder, held: true };
+    },
+    expire() {
+      lease = { ...lease, held: false };
     },
     call: async ({ node }, _signal, work) => {
       if (unreachable.has(node)) throw new InfraError("INFRA_HOST_UNREACHABLE", `${node} is away.`);

@@ -11,10 +11,12 @@ import { unprotect } from "../../engine/checkpoint.ts";
 import type { NodeRemoveResult } from "../../schemas.ts";
 import { forgetNodePlan, readNodePlan } from "../../state/node-plans.ts";
 import { requireConsent } from "../consent.ts";
+import { forgetFence } from "../forget-fence.ts";
+import { withOperatorLock } from "../operator-run.ts";
 import { reconcileInterrupted } from "../pending.ts";
 import { readRecord, writeRecord } from "../record.ts";
 import type { OperationInput, ReadProject } from "../services.ts";
-import { openSession, type Session, withOperatorLock } from "../session.ts";
+import { openSession, type Session } from "../session.ts";
 import { isDataOf, recordedOf, type StackNode, stackNode } from "./node-of-stack.ts";
 
 export interface RemoveNodeOptions {
@@ -31,13 +33,13 @@ export async function removeNode(run: OperationInput, options: RemoveNodeOptions
   const { prompts } = run.services;
   if (options.data === "keep" && options.confirm !== undefined) throw new UsageError("--confirm belongs to --data.");
   await requireConsent(run, options.yes);
-  const session = await openSession(run);
-  const target = await stackNode(session, options.node);
+  const opened = await openSession(run);
+  const target = await stackNode(opened, options.node);
   refuseHomeless(target);
   if (options.data === "delete") refuseMemory(target);
   if (options.data !== "keep") await demandName(run, options);
   const driver = await run.services.createDriver(target.project);
-  return withOperatorLock(session, "node remove", async () => {
+  return withOperatorLock(opened, "node remove", async (session) => {
     await reconcileInterrupted(session);
     const { project } = target;
     const state = await session.state();
@@ -59,7 +61,10 @@ export async function removeNode(run: OperationInput, options: RemoveNodeOptions
       .filter(({ name, stack }) => stack === project.plan.stack && isDataOf(name, project.plan, target.name))
       .sort((a, b) => a.name.localeCompare(b.name));
     const archive = options.data === "archive" ? await archived(session, target, data) : null;
-    if (options.data !== "keep") await driver.deleteData(data, run.signal);
+    if (options.data !== "keep") {
+      await driver.deleteData(data, run.signal);
+      await forgetFence(session, driver, target.name);
+    }
     await forget(session, target);
     const waiting = await waitingForLimits(session);
     const places = data.map(({ name, place }) => ({ name, place }));

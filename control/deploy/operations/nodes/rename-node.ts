@@ -11,9 +11,10 @@ import { unprotect } from "../../engine/checkpoint.ts";
 import type { NodeRenameResult } from "../../schemas.ts";
 import { forgetNodePlan } from "../../state/node-plans.ts";
 import { requireConsent } from "../consent.ts";
+import { withOperatorLock } from "../operator-run.ts";
 import { reconcileInterrupted } from "../pending.ts";
 import type { OperationInput, ReadProject } from "../services.ts";
-import { openSession, type Session, withOperatorLock } from "../session.ts";
+import { openSession, type Session } from "../session.ts";
 import { up } from "../up.ts";
 import { isDataOf, recordedOf, renamedData } from "./node-of-stack.ts";
 import { closeRename, isBegun, type Rename, writeRename } from "./rename-journal.ts";
@@ -93,9 +94,9 @@ async function started(run: OperationInput, node: string, image: ImageIdentity |
 }
 
 /** Stops the node, copies its data and renames it in cairn.yaml. Why the data cannot be copied; null where they are. */
-async function moveTo(session: Session, driver: TargetDriver, { from, to }: Rename): Promise<string | null> {
-  const { run, project, files } = session;
-  return withOperatorLock(session, "node rename", async () => {
+async function moveTo(opened: Session, driver: TargetDriver, { from, to }: Rename): Promise<string | null> {
+  return withOperatorLock(opened, "node rename", async (session) => {
+    const { run, project, files } = session;
     await writeRename(files, { from, to });
     await takeOut(session, from);
     try {
@@ -115,8 +116,7 @@ async function moveTo(session: Session, driver: TargetDriver, { from, to }: Rena
 
 /** The node's own data were only read. */
 async function goBack(run: OperationInput, { from, to }: Rename, image: ImageIdentity | undefined): Promise<void> {
-  const session = await openSession(run);
-  await withOperatorLock(session, "node rename", async () => {
+  await withOperatorLock(await openSession(run), "node rename", async (session) => {
     await takeOut(session, to);
     const renamed = session.project.plan.nodes.some(({ name }) => name === to);
     if (renamed) await run.services.configuration.renameNode(to, from);

@@ -10,11 +10,12 @@ import type { DatabaseServers } from "../../driver.ts";
 import { resourcesOf } from "../../engine/checkpoint.ts";
 import type { PostgresUpgradeResult } from "../../schemas.ts";
 import { requireConsent } from "../consent.ts";
+import { withOperatorLock } from "../operator-run.ts";
 import { pauseNodes, resumeNodes } from "../pausing.ts";
 import { reconcileInterrupted } from "../pending.ts";
 import { preflight } from "../preflight.ts";
 import type { OperationInput } from "../services.ts";
-import { openSession, type Session, withOperatorLock } from "../session.ts";
+import { openSession, type Session } from "../session.ts";
 import { refuseUnready } from "./readiness.ts";
 import { finishSwitch } from "./switch.ts";
 import { closeUpgrade, readUpgrade, type UpgradeEntry, writeUpgrade } from "./upgrade-journal.ts";
@@ -36,13 +37,13 @@ export async function upgradePostgres(
 ): Promise<PostgresUpgradeResult | null> {
   const { prompts } = run.services;
   await requireConsent(run, options.yes);
-  const session = await openSession(run, { measure: true });
-  const { plan } = session.project;
-  const servers = session.driver.database;
+  const opened = await openSession(run, { measure: true });
+  const { plan } = opened.project;
+  const servers = opened.driver.database;
   if (servers === undefined) {
     throw new InfraError("INFRA_UP_REFUSED", "The stack has no PostgreSQL of its own (deployment.datahub.postgres).");
   }
-  return withOperatorLock(session, "postgres upgrade", async () => {
+  return withOperatorLock(opened, "postgres upgrade", async (session) => {
     await reconcileInterrupted(session);
     const before = await readUpgrade(session.files);
     if (before?.state === "switching") {

@@ -11,12 +11,14 @@ import type { RollReport, UpResult } from "../../schemas.ts";
 import { requireConsent } from "../consent.ts";
 import { bringBack } from "../drift.ts";
 import { nodeOf, refuseAtOnce } from "../guards.ts";
+import { withOperatorLock } from "../operator-run.ts";
 import { resumeNodes } from "../pausing.ts";
 import type { OperationInput } from "../services.ts";
-import { openSession, type Session, withOperatorLock } from "../session.ts";
+import { openSession, type Session } from "../session.ts";
 import { finish } from "../up.ts";
 import { confirmed, type Preparation, prepareUp } from "../up-preparation.ts";
 import { changeShared } from "./database.ts";
+import { withFleetLease } from "./fleet-lease.ts";
 import type { FleetRollout } from "./in-fleet.ts";
 import { isUnrelated, type NodeRun, nodeChange, refuseTogether } from "./node-change.ts";
 import { openRoll, type RollEntry, readRoll } from "./roll-journal.ts";
@@ -34,8 +36,9 @@ export interface RollOptions {
 /** Errors of `up`; INFRA_UP_REFUSED for what nodes cannot have one after the other. Null: the answer was no. */
 export async function roll(run: OperationInput, options: RollOptions): Promise<UpResult | null> {
   await requireConsent(run, options.yes);
-  const session = await openSession(run, { measure: true });
-  return withOperatorLock(session, options.fleet === undefined ? "up --roll" : "update --mesh", async () => {
+  const command = options.fleet === undefined ? "up --roll" : "update --mesh";
+  const opened = await openSession(run, { measure: true });
+  const work = async (session: Session): Promise<UpResult | null> => {
     const fleet = options.fleet === undefined ? null : await options.fleet.open(session);
     const before = fleet === null ? await readRoll(session.files) : null;
     const nodes = session.project.plan.nodes.map(({ name }) => name);
@@ -52,14 +55,18 @@ export async function roll(run: OperationInput, options: RollOptions): Promise<U
     if (!options.yes && !(await confirmed(session, prepared.project, prepared.whole, prepared.drift))) return null;
     if (fleet !== null && options.fleet !== undefined) {
       const roll = { fleet, onFailure: options.onFailure, planned: plan.nodes, images: release.nodes };
-      return close(session, prepared, plan, reportOf(await options.fleet.run(session, prepared, roll), plan));
+      const report = reportOf(await options.fleet.run(session, prepared, roll), plan);
+      if (!hasRest(prepared, plan)) return close(session, prepared, plan, report);
+      // It is applied without fences, as by `up`.
+      return withFleetLease(session, (held) => close(held, prepared, plan, report));
     }
     await bringBack(session, prepared, prepared.whole);
     const report: RollReport = journaled
       ? await carryOut(session, prepared, plan, { before, image, onFailure: options.onFailure, images: release.nodes })
       : { outcome: "unchanged", done: [], ...PASSED };
     return close(session, prepared, plan, report);
-  });
+  };
+  return withOperatorLock(opened, command, work, { leased: options.fleet === undefined });
 }
 
 async function planOf(session: Session, prepared: Preparation, before: RollEntry | null): Promise<RollPlan> {

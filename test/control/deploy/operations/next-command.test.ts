@@ -52,11 +52,9 @@ describe("a run on a disk that was full", () => {
     expect(await said({ state: EMPTY })).toMatchObject(hinting("Make room. Then run the same command again"));
   });
 
-  it("is unlocked first where an operation is open or the engine's lock is there", async () => {
+  it("is taken up by the same command as well where an operation is open", async () => {
     const open = { version: 3, deployment: { pending_operations: [PENDING] } };
-    const hint = "run `cairn infra unlock` and the same command again";
-    expect(await said({ state: open })).toMatchObject(hinting(hint));
-    expect(await said({ locks: 1 })).toMatchObject(hinting(hint));
+    expect(await said({ state: open })).toMatchObject(hinting("Make room. Then run the same command again"));
   });
 
   it("gets the copy of its state back where that was cut off, and is recovered where there is none", async () => {
@@ -81,21 +79,21 @@ describe("a run on a disk that was full", () => {
 
   it("names the command after a host that went away as well, unless who was at work has said what helps", async () => {
     const unreachable = new InfraError("INFRA_HOST_UNREACHABLE", "It does not answer.", { hint: "See that it runs." });
-    const hint = "See that it runs. Then run `cairn infra unlock` and the same command again";
-    expect(await said({ locks: 1 }, unreachable)).toMatchObject({
+    const hint = "See that it runs. Then run the same command again";
+    expect(await said({}, unreachable)).toMatchObject({
       code: "INFRA_HOST_UNREACHABLE",
       message: "It does not answer.",
       details: { hint: expect.stringContaining(hint) },
     });
-    expect(await said({ locks: 1 }, lost("after 3 failed attempts: dial tcp: i/o timeout"))).toMatchObject({
+    expect(await said({}, lost("after 3 failed attempts: dial tcp: i/o timeout"))).toMatchObject({
       details: {
-        hint: "See whether the host runs and can be reached. Then run `cairn infra unlock` and the same command again: nothing that was made is lost.",
+        hint: "See whether the host runs and can be reached. Then run the same command again: nothing that was made is lost.",
       },
     });
     const wrapped = new InfraError("INFRA_HOST_UNREACHABLE", "The switch stopped.", {
       hint: "It finishes.",
       cause: unreachable,
     });
-    expect(await said({ locks: 1 }, wrapped)).toBe(wrapped);
+    expect(await said({}, wrapped)).toBe(wrapped);
   });
 });
