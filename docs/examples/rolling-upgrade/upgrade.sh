@@ -106,8 +106,6 @@ setsid $CAIRN update --mesh --prebuilt rolling:1 </dev/null >/dev/null 2>&1 &
 killed=$!
 sleep 30
 kill -KILL -- "-$killed"
-expect 1 cairn update --mesh --resume
-do_ cairn infra unlock
 do_ cairn update --mesh --resume
 all_answered
 do_ cairn update --mesh --history
