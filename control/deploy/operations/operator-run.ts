@@ -41,7 +41,7 @@ async function withLock<T>(session: Session, command: string, work: () => Promis
   await ensurePassphrase(files, project.plan.stack);
   const identity = await services.identity();
   const lock = await takeLock(files.lock, command, identity, services.now());
-  if (lock.interrupted !== null) await settle(session, lock, identity);
+  if (lock.interrupted !== null) await takeOver(session, lock, identity);
   await engine.removeBrokenLocks();
   const [other] = await engine.locks();
   if (other) {
@@ -61,11 +61,11 @@ async function withLock<T>(session: Session, command: string, work: () => Promis
 }
 
 /** The system has freed the lock of a process of this machine that has ended: what its engine left is settled as by `unlock`. */
-async function settle(session: Session, lock: OperatorLock, identity: Identity): Promise<void> {
+async function takeOver(session: Session, lock: OperatorLock, identity: Identity): Promise<void> {
   const { interrupted } = lock;
   if (interrupted === null) return;
   try {
-    session.warn(`An earlier run was killed before it was done: ${describeHolder(interrupted)}. It is settled first.`);
+    session.warn(`An earlier run was killed before it was done: ${describeHolder(interrupted)}. What it left is reconciled first.`);
     await clearEngineLocks(session, identity, { force: false });
     await session.engine.removeBrokenLocks();
     await reconcileInterrupted(session);

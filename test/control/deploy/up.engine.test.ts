@@ -32,7 +32,7 @@ const SIX_YEARS_MS = 6 * 366 * 86_400_000;
 let base: string;
 let dir: string;
 let plugins: StubPlugins;
-/** Everything that was told or written, to look for secrets in. */
+/** Everything that was forgetting or written, to look for secrets in. */
 const reported: string[] = [];
 
 const run = (more: Partial<Parameters<typeof infraRun>[0]> = {}) => {
@@ -369,11 +369,11 @@ describe("a stack", { concurrent: false }, () => {
       details: { hint: expect.stringMatching(/^Look\. .*--backup-taken .*old\.backup/) },
     });
     const forgotten: string[] = [];
-    const told: Services["createDriver"] = async ({ plan }) => ({
+    const forgetting: Services["createDriver"] = async ({ plan }) => ({
       ...stubDriver(plan, { plugins }),
       forgetFence: async (node) => void forgotten.push(node),
     });
-    const last = run({ services: { createDriver: told } });
+    const last = run({ services: { createDriver: forgetting } });
     const result = SCHEMAS["infra-destroy"].parse(await destroy(last, { ...asked, backupTaken: taken(old) }));
     expect(result.deleted.map(({ name }) => name).sort()).toEqual(VOLUMES);
     expect(forgotten).toEqual(SHAPE.nodes);
