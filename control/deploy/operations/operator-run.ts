@@ -65,7 +65,9 @@ async function takeOver(session: Session, lock: OperatorLock, identity: Identity
   const { interrupted } = lock;
   if (interrupted === null) return;
   try {
-    session.warn(`An earlier run was killed before it was done: ${describeHolder(interrupted)}. What it left is reconciled first.`);
+    session.warn(
+      `An earlier run was killed before it was done: ${describeHolder(interrupted)}. What it left is reconciled first.`,
+    );
     await clearEngineLocks(session, identity, { force: false });
     await session.engine.removeBrokenLocks();
     await reconcileInterrupted(session);

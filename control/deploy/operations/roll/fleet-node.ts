@@ -108,7 +108,8 @@ export function fleetNode(former: Former, to: ImageIdentity, name: string, chang
       if (project === null || change === undefined) {
         throw new InfraError("INFRA_FAILED", `Nothing is known of what ${name} had before.`);
       }
-      const { run, applied, inTurn } = change;
+      const { applied, inTurn } = change;
+      const run = { ...change.run, leased: signal };
       if (pods !== undefined) {
         const swap = { pods, member: { name, node }, project, image, token, words, signal };
         return inTurn(() => swapPod(run, applied, { ...swap, drain: (pod) => drainOther(pod, token, signal) }));
@@ -117,7 +118,7 @@ export function fleetNode(former: Former, to: ImageIdentity, name: string, chang
       await inTurn(async () => {
         session.phase("stop", `Stopping ${name}`);
         await session.driver.fence(name, { token, stop: true }, signal);
-        await applyTo({ ...run, leased: signal }, project, name, words);
+        await applyTo(run, project, name, words);
       });
     },
     async gate(image) {

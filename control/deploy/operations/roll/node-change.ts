@@ -29,8 +29,8 @@ export interface NodeRun {
   /** Images that nodes had when the rollout began. */
   readonly images: Readonly<Record<string, ImageIdentity>>;
   /**
-   * Of a rollout through the database, in which a node was stopped before it is changed, so that one of which nothing changes has to be
-   * started again. Aborts when the lease is lost: then the engine is not begun.
+   * Of a rollout through the database; aborts when its lease is lost, and then the engine is not begun. What is changed as a whole was
+   * stopped before, and is started again where nothing of it changes.
    */
   readonly leased?: AbortSignal;
 }
