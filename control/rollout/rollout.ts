@@ -74,7 +74,9 @@ export function beginRollout(ports: RolloutPorts, request: RolloutRequest, signa
       () => ports.clock.now(),
       entry,
     );
-    return orInterrupted(commands, carryOut(ports, commands, journal, observed));
+    // What the one before could not test, or could not take back, is not done because it runs.
+    const untested = last?.end != null && last.to === to ? [...last.end.stuck, ...last.end.unknown] : [];
+    return orInterrupted(commands, carryOut(ports, commands, journal, observed, untested));
   });
 }
 
@@ -191,12 +193,20 @@ function isChanged({ to }: RolloutEntry, { node, image }: Former, observed: Obse
   return image !== to && observed.get(node)?.image === to;
 }
 
-/** What is left to do, by what runs: the journal says whether it goes back, and which nodes have passed. */
-function remaining(entry: RolloutEntry, observed: Observed): { readonly nodes: string[]; readonly found: Found } {
+/**
+ * What is left to do, by what runs: the journal says whether it goes back, and which nodes have passed. `untested`: nodes that are
+ * tested also where they have the image already.
+ */
+function remaining(
+  entry: RolloutEntry,
+  observed: Observed,
+  untested: readonly string[],
+): { readonly nodes: string[]; readonly found: Found } {
   const { passed: tested, unsettled: begun, goingBack, failed } = foundIn(entry.steps);
   const ready = (node: string): boolean => observed.get(node)?.ready ?? false;
   const changed = (one: Former): boolean => isChanged(entry, one, observed);
-  const had = ({ node, image }: Former): boolean => image === entry.to && ready(node) && !begun.includes(node);
+  const had = ({ node, image }: Former): boolean =>
+    image === entry.to && ready(node) && !begun.includes(node) && !untested.includes(node);
   const passed = entry.from.filter((one) => changed(one) && ready(one.node) && tested.includes(one.node));
   const names = (all: readonly Former[]): string[] => all.map(({ node }) => node);
   // First what was taken out of service and is not back, so that nothing else is out beside it.
@@ -218,13 +228,14 @@ async function carryOut(
   commands: Commands,
   journal: FleetJournal,
   observed: Observed,
+  untested: readonly string[] = [],
 ): Promise<FleetEnd> {
   const { entry } = journal;
   const { maxUnavailable, onFailure, to } = entry;
   const isUnrelated = (error: unknown): boolean =>
     journal.broken || commands.signal.aborted || isUnreachable(error) || codeOf(error) === "INFRA_LOCKED";
   const end = await rollFleet({
-    ...remaining(entry, observed),
+    ...remaining(entry, observed, untested),
     maxUnavailable,
     onFailure,
     async change(node) {

@@ -16,13 +16,20 @@ function fleet(lost = Number.POSITIVE_INFINITY) {
     ["one", "a"],
     ["two", "a"],
   ]);
+  const tested: string[] = [];
+  /** What the gate of a node throws. */
+  const faults = new Map<string, Error>();
   const driver = (name: string): NodeDriver => ({
     name,
     observe: async () => ({ image: images.get(name) ?? null, version: null, ready: true, instance: "1" }),
     fence: async () => undefined,
     drain: async () => undefined,
     swap: async (image) => void images.set(name, image),
-    gate: async () => undefined,
+    async gate() {
+      const fault = faults.get(name);
+      if (fault !== undefined) throw fault;
+      tested.push(name);
+    },
   });
   const ports = {
     clock: {
@@ -47,7 +54,7 @@ function fleet(lost = Number.POSITIVE_INFINITY) {
     },
     nodes: ["one", "two"].map(driver),
   };
-  return { ports, images, mend: () => (writes = Number.POSITIVE_INFINITY) };
+  return { ports, images, tested, faults, mend: () => (writes = Number.POSITIVE_INFINITY) };
 }
 
 it("that it was cut off and is resumed, where its journal cannot be written any more", async () => {
@@ -62,4 +69,19 @@ it("that it was cut off and is resumed, where its journal cannot be written any 
   mend();
   expect(await resumeRollout(ports, "me", never)).toMatchObject({ outcome: "passed" });
   expect(Object.fromEntries(images)).toEqual({ one: "b", two: "b" });
+});
+
+it("that a node has the image only once it was tested, which one that was not reached after its change was not", async () => {
+  const { ports, images, tested, faults } = fleet();
+  const request = { holder: "me", to: "b", onFailure: "rollback", maxUnavailable: 1 } as const;
+  faults.set("two", new InfraError("INFRA_HOST_UNREACHABLE", "two is away."));
+  const first = await beginRollout(ports, { ...request, id: "1" }, never);
+  expect(first).toMatchObject({ outcome: "paused", done: ["one"], unknown: ["two"] });
+  expect(Object.fromEntries(images)).toEqual({ one: "b", two: "b" });
+  faults.set("two", new Error("it answers no turn"));
+  const second = await beginRollout(ports, { ...request, id: "2" }, never);
+  expect(second).toMatchObject({ outcome: "operator", stuck: [{ node: "two" }] });
+  faults.clear();
+  expect(await beginRollout(ports, { ...request, id: "3" }, never)).toMatchObject({ outcome: "passed", done: ["two"] });
+  expect(tested).toEqual(["one", "two"]);
 });
