@@ -21,6 +21,8 @@ export interface FleetDatabase {
   history(limit: number, signal: AbortSignal): Promise<readonly RolloutEntry[]>;
 }
 
+/** UTF-16 units of why a rollout ended. */
+const MOST_REASON = 10_000;
 /** Milliseconds that one node gets to answer. */
 const ANSWER_MS = 5_000;
 /** Milliseconds for which a journal is tried to be written, and between two attempts: a database that starts anew is there again. */
@@ -103,8 +105,10 @@ function explained(error: unknown): unknown {
 }
 
 function recordOf(entry: RolloutEntry): RolloutRecord {
-  const { onFailure, maxUnavailable, startedAt, ...same } = entry;
-  return { ...same, on_failure: onFailure, max_unavailable: maxUnavailable, started_at: startedAt };
+  const { onFailure, maxUnavailable, startedAt, end: ended, ...same } = entry;
+  // A program's last words may be in it; a node takes no more, and a rollout has to be able to end.
+  const end = ended === null ? null : { ...ended, reason: ended.reason?.slice(0, MOST_REASON) ?? null };
+  return { ...same, end, on_failure: onFailure, max_unavailable: maxUnavailable, started_at: startedAt };
 }
 
 function entryOf(record: RolloutRecord): RolloutEntry {
