@@ -72,6 +72,10 @@ export async function resolveImage(
   if (plan.target === "kubernetes") {
     return { id: null, digest: null, reference, version: UNKNOWN_VERSION, revision: null };
   }
+  // What another machine has brought to the hosts; where it is not there it is missing when it is to be delivered.
+  if (/^sha256:[0-9a-f]{64}$/.test(reference)) {
+    return { id: reference, digest: null, reference, version: UNKNOWN_VERSION, revision: null };
+  }
   throw new InfraError("INFRA_IMAGE_MISSING", `There is no image ${reference} on this machine.`, {
     hint: "Build it with `cairn build`, pull it, or name it by its digest: repository@sha256:...",
   });

@@ -15,3 +15,12 @@ it("claims no version for an image that this machine's engine does not have", as
     revision: null,
   });
 });
+
+it("takes an id for an image that another machine has brought to the hosts, and a name for none", async () => {
+  vi.stubEnv("PATH", "/nowhere");
+  const project = { plan: { target: "docker", version: "1.0.0" } } as ReadProject;
+  const id = `sha256:${"c".repeat(64)}`;
+  const { signal } = new AbortController();
+  expect(await resolveImage(id, project, signal)).toMatchObject({ id, digest: null, version: "unknown" });
+  await expect(resolveImage("cairn:1", project, signal)).rejects.toMatchObject({ code: "INFRA_IMAGE_MISSING" });
+});
