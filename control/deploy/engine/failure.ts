@@ -74,7 +74,7 @@ export function describeEngineFailure(thrown: unknown, context: FailureContext):
   if (text.includes("the stack is currently locked by") || text.includes("Another update is currently in progress")) {
     const held = HELD_BY.exec(text);
     const who = held ? `${held[1]}@${held[2]} (process ${held[3]}, since ${held[4]})` : "another operator";
-    const hint = "Wait until it is done. If that process is gone, run `cairn infra unlock`.";
+    const hint = `Wait until it is done. If that process is gone, run \`cairn infra unlock --force ${stack}\`.`;
     return fail("locked", "INFRA_LOCKED", `The stack ${stack} is locked by ${who}.`, hint);
   }
   if (/incorrect passphrase/i.test(text)) return { kind: "other", error: passphraseLost(stack, thrown) };

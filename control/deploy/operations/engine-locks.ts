@@ -3,6 +3,7 @@
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { isAlive } from "../../service/processes.ts";
 import type { EngineLock } from "../engine/engine.ts";
+import { localFolder } from "../engine/folder-backend.ts";
 import type { Holder } from "../schemas.ts";
 import type { Identity } from "../state/operator-lock.ts";
 import type { Session } from "./session.ts";
@@ -21,6 +22,8 @@ export async function clearEngineLocks(
 ): Promise<Holder[]> {
   const { engine } = session;
   const found = await engine.locks();
+  // Where no folder has them they are not seen; whoever forces says that nobody is at work.
+  if (force && localFolder(engine.backend) === null) await engine.cancel();
   if (found.length === 0) return [];
   for (const lock of found) {
     if (lock.host === identity.host) await untilGone(session, lock);
