@@ -35,6 +35,11 @@ export function ctImage(plan: ProxmoxPlan, image: ImageIdentity | string): CtIma
   return { name: `cairn-image:${hex}`, file: `${imageDirectory(plan)}/${hex}.tar`, pull: null };
 }
 
+/** The id of an image that an engine knows by such a name; every other name as it is. */
+export function imageOfName(name: string): string {
+  return name.replace(/^cairn-image:(?=[0-9a-f]{64}$)/, "sha256:");
+}
+
 /** Installs Docker in the CT where it is missing, waits until it answers, and bounds the CT's journal. */
 export function ensureDocker(spec: CtSpec): readonly string[] {
   return locked(String(spec.vmid), inCt(spec, script(INSTALL, [])));

@@ -156,8 +156,7 @@ describe.skipIf(lacks("lxc", "pulumi-command"))("a stack on Proxmox, changed by 
     const result = await updateDeployed({ run: run(), prebuilt, report: () => undefined });
     expect(result).toMatchObject({ outcome: "rolled_back" });
     expect(result.reason).toContain("ends again and again");
-    const name = `cairn-image:${good.identity.id?.slice("sha256:".length)}`;
-    expect(await status(run())).toMatchObject({ healthy: true, nodes: [{ image: name }] });
+    expect(await status(run())).toMatchObject({ healthy: true, nodes: [{ image: good.identity.id }] });
     expect(await preview(run())).toMatchObject({ changes: [], drift: [] });
   });
 

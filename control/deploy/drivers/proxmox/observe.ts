@@ -2,6 +2,7 @@
 
 import { nodeCt, postgresCt } from "../../../../infra/components/proxmox/ct.ts";
 import { ownerOf } from "../../../../infra/components/proxmox/ct-config.ts";
+import { imageOfName } from "../../../../infra/components/proxmox/docker-scripts.ts";
 import { DATABASE_NAME, stackNames } from "../../../../infra/plan/names.ts";
 import { CONTAINER, POSTGRES, type ProxmoxPlan } from "../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../runtime/contracts/errors.ts";
@@ -110,7 +111,7 @@ function serving(plan: ProxmoxPlan, role: string, ct: FoundCt | null | undefined
   return {
     state: status === "running" || status === "paused" ? status : "stopped",
     health: status === "running" ? healthOf(health) : status === "restarting" ? "unhealthy" : "unknown",
-    image: container.image,
+    image: imageOfName(container.image),
     version: container.version || null,
     since: container.since || null,
     restarts: container.restarts,
