@@ -61,7 +61,12 @@ it("of those who come with a copied token one gets in, and gets nothing there bu
     name: `thief-${index}`,
     keys: generateKeyPairSync("ed25519"),
   }));
-  const said = { address: "http://127.0.0.1:1/shutdown?now#", made_at: new Date().toISOString() };
+  const { version: release } = await command("version");
+  const said = {
+    address: "http://127.0.0.1:1/shutdown?now#",
+    release: String(release),
+    made_at: new Date().toISOString(),
+  };
   const answers = await Promise.all(
     thieves.map(({ name, keys }) =>
       ask("/api/mesh/join", { json: { token, entry: entryOf(keys, { ...said, name, version: 1 }) } }),
