@@ -17,6 +17,9 @@ import type { Bench, BenchContext } from "./support/bench.ts";
 
 const NODES = ["one", "two", "three"];
 const ROLLOUTS = 4;
+/** Milliseconds of not ready before a node closes anything. */
+const NOTICE_MS = 5_000;
+const SENT = "role = 'user' and content like 'Remember the word%'";
 const TOKEN = "cairn_token-of-the-bench-of-rollouts";
 
 export const bench: Bench = {
@@ -32,23 +35,25 @@ export const bench: Bench = {
     const changes: Change[] = [];
     for (let n = 1; n <= ROLLOUTS; n++) changes.push(...(await updated(context, stack, stack.images[n % 2] ?? "")));
     const { sent, answered, fewest, outages } = await load.stop();
-    const doubled = Number(
-      await stack.sql("select count(*) - count(distinct content) from messages where role = 'user'"),
-    );
-    const replies = Number(await stack.sql("select count(*) from outbox"));
+    const doubled = await stack.sql(`select count(*) - count(distinct content) from messages where ${SENT}`);
+    // The gate's own turns are among them. An answer of a turn is one row.
+    const unanswered = await stack.sql("select (select count(*) from inbox) - (select count(*) from outbox)");
     const none = { of: "value", atMost: 0 } as const;
     context.together(() => {
       context.value({ name: "messages accepted", unit: "" }, sent);
       context.value({ name: "messages dropped", unit: "", goal: none }, sent - answered);
-      context.value({ name: "messages with two turns", unit: "", goal: none }, doubled);
-      context.value({ name: "messages with two answers, or none", unit: "", goal: none }, Math.abs(replies - sent));
+      context.value({ name: "messages with two turns", unit: "", goal: none }, Number(doubled));
+      context.value({ name: "messages without an answer", unit: "", goal: none }, Number(unanswered));
       context.value({ name: "nodes that served, the fewest", unit: "", goal: { of: "value", atLeast: 2 } }, fewest);
       const perNode = changes.map(({ began, ended }) => (ended - began) / 1_000);
       context.samples({ name: "a node, from its drain to the next one's", unit: "s" }, perNode);
       const notReady = outages.map(({ from, until }) => (until - from) / 1_000);
       context.samples({ name: "not ready, with the notice of 5 s and the drain", unit: "s" }, notReady);
       const goal = { of: "max", atMost: 5 } as const;
-      context.samples({ name: "from the end of the drain until ready", unit: "s", goal }, closed(changes, outages));
+      context.samples(
+        { name: "from the end of the drain and its notice until ready", unit: "s", goal },
+        closed(changes, outages),
+      );
     });
   },
 };
@@ -126,11 +131,11 @@ async function updated(context: BenchContext, { dir }: Stack, image: string): Pr
   }));
 }
 
-/** Seconds of each change in which its node was down or starting. */
+/** Seconds of each change in which its node was down or starting: its drain lasts until its turns have ended, and others have noticed. */
 function closed(changes: readonly Change[], outages: readonly Outage[]): number[] {
   return changes.map(({ node, stopped, ended }) => {
     const outage = outages.find((one) => one.node === node && one.from < ended && one.until > stopped);
     if (outage === undefined) throw new Error(`${node} was changed and always served.`);
-    return (outage.until - stopped) / 1_000;
+    return (outage.until - Math.max(stopped, outage.from + NOTICE_MS)) / 1_000;
   });
 }
