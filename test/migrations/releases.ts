@@ -6,7 +6,10 @@ export interface ReleasedSchema {
   readonly schema: number;
 }
 
-export const RELEASED: readonly ReleasedSchema[] = [{ release: "0.2.0", schema: 25 }];
+export const RELEASED: readonly ReleasedSchema[] = [
+  { release: "0.2.0", schema: 25 },
+  { release: "0.3.0", schema: 25 },
+];
 
 /** Before the first release: the last schema that older code cannot work with. */
 export const FIRST_SCHEMA = 16;
