@@ -15,6 +15,10 @@ export interface Fence {
 /** What the script prints, on a line of its own, for a token that is older, and where the lock was not to be had. */
 const OLDER = "cairn-fence: older";
 const BUSY = "cairn-fence: busy";
+/** For a host, or a workload, that has a newer command. */
+export const NEWER_COMMAND_HINT =
+  "See `cairn update --mesh --history`. Where the database was set back to an earlier time: docs/infrastructure.md (One node after the other).";
+
 /** Seconds that another command is waited for. */
 const WAIT_S = 60;
 
@@ -62,7 +66,7 @@ export function throwIfFenced(stdout: string, { node }: Pick<Fence, "node">): vo
   const lines = stdout.split("\n").map((line) => line.trim());
   if (lines.includes(OLDER)) {
     throw new InfraError("INFRA_LOCKED", `Somebody else changes ${node} now: its host has a newer command.`, {
-      hint: "See `cairn update --mesh --history`.",
+      hint: NEWER_COMMAND_HINT,
     });
   }
   if (!lines.includes(BUSY)) return;

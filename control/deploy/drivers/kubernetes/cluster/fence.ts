@@ -6,6 +6,7 @@
 import type { KubernetesPlan } from "../../../../../infra/plan/types.ts";
 import { InfraError } from "../../../../../runtime/contracts/errors.ts";
 import type { FencingToken } from "../../../../rollout/contracts.ts";
+import { NEWER_COMMAND_HINT } from "../../../fence.ts";
 import { fenceAnnotation, isOlder, tokenText } from "./fence-token.ts";
 import type { Kubectl } from "./kubectl.ts";
 import { findObject, statefulSetSchema } from "./objects.ts";
@@ -44,6 +45,6 @@ export async function fence(
 
 export function fenced(name: string): InfraError {
   return new InfraError("INFRA_LOCKED", `Somebody else changes ${name} now: its workload has a newer command.`, {
-    hint: "See `cairn update --mesh --history`.",
+    hint: NEWER_COMMAND_HINT,
   });
 }
