@@ -132,7 +132,9 @@ export function lockedBy(holder: LockRecord | null, { host }: Pick<Identity, "ho
 }
 
 export function describeHolder({ user, host, pid, command, started_at }: Holder): string {
-  return `${user}@${host}: \`cairn infra ${command}\` (process ${pid}, since ${started_at})`;
+  // Rollouts through the fleet's database have a command of their own.
+  const typed = command.startsWith("update") ? command : `infra ${command}`;
+  return `${user}@${host}: \`cairn ${typed}\` (process ${pid}, since ${started_at})`;
 }
 
 /** Without what only this machine understands. */

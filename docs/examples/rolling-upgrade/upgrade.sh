@@ -79,6 +79,7 @@ do_ cairn build --base-image "$BASE_IMAGE" --tag rolling:1
 do_ cairn infra up --yes
 do_ cairn mesh list
 tell "The boat is called Albatross."
+tell "The boat lies in Hamburg."
 
 day Another image: what would be done
 do_ cairn build --base-image "$BASE_IMAGE" --tag rolling:2 --package less
@@ -105,7 +106,7 @@ printf '\n$ cairn update --mesh --prebuilt rolling:1 & sleep 30; kill -9 $!\n'
 setsid $CAIRN update --mesh --prebuilt rolling:1 </dev/null >/dev/null 2>&1 &
 killed=$!
 sleep 30
-kill -KILL -- "-$killed"
+{ kill -KILL -- "-$killed" && wait "$killed"; } 2>/dev/null || true
 do_ cairn update --mesh --resume
 all_answered
 do_ cairn update --mesh --history

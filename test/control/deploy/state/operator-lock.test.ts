@@ -32,7 +32,9 @@ describe("the operator's lock", () => {
     expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({ user: "ada" });
     await lock.release();
     expect(await inspectLock(path, ME)).toEqual({ state: "free" });
-    await (await takeLock(path, "destroy", ME, NOW)).release();
+    const rollout = await takeLock(path, "update --mesh", ME, NOW);
+    await expect(takeLock(path, "up", ME, NOW)).rejects.toThrow("by ada@here: `cairn update --mesh` (process");
+    await rollout.release();
   });
 
   it("tells of a holder that did not end by itself", async () => {
