@@ -11,7 +11,7 @@ import type { UpdateResult } from "../control/update/result.ts";
 import { CAIRN } from "../test/support/commands.ts";
 import { ensureTestImages } from "../test/support/docker/images.ts";
 import { docker, removeStack, uniqueName } from "../test/support/docker-lane.ts";
-import { type Outage, startLoad } from "../test/support/fleet-load.ts";
+import { type Downtime, startLoad } from "../test/support/fleet-load.ts";
 import { freePort } from "../test/support/ports.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
 
@@ -34,7 +34,7 @@ export const bench: Bench = {
     context.begin();
     const changes: Change[] = [];
     for (let n = 1; n <= ROLLOUTS; n++) changes.push(...(await updated(context, stack, stack.images[n % 2] ?? "")));
-    const { sent, answered, fewest, outages } = await load.stop();
+    const { sent, answered, fewest, downtimes } = await load.stop();
     const doubled = await stack.sql(`select count(*) - count(distinct content) from messages where ${SENT}`);
     // The gate's own turns are among them. An answer of a turn is one row.
     const unanswered = await stack.sql("select (select count(*) from inbox) - (select count(*) from outbox)");
@@ -47,12 +47,12 @@ export const bench: Bench = {
       context.value({ name: "nodes that served, the fewest", unit: "", goal: { of: "value", atLeast: 2 } }, fewest);
       const perNode = changes.map(({ began, ended }) => (ended - began) / 1_000);
       context.samples({ name: "a node, from its drain to the next one's", unit: "s" }, perNode);
-      const notReady = outages.map(({ from, until }) => (until - from) / 1_000);
+      const notReady = downtimes.map(({ from, until }) => (until - from) / 1_000);
       context.samples({ name: "not ready, with the notice of 5 s and the drain", unit: "s" }, notReady);
       const goal = { of: "max", atMost: 5 } as const;
       context.samples(
         { name: "from the end of the drain and its notice until ready", unit: "s", goal },
-        closed(changes, outages),
+        closed(changes, downtimes),
       );
     });
   },
@@ -132,10 +132,10 @@ async function updated(context: BenchContext, { dir }: Stack, image: string): Pr
 }
 
 /** Seconds of each change in which its node was down or starting: its drain lasts until its turns have ended, and others have noticed. */
-function closed(changes: readonly Change[], outages: readonly Outage[]): number[] {
+function closed(changes: readonly Change[], downtimes: readonly Downtime[]): number[] {
   return changes.map(({ node, stopped, ended }) => {
-    const outage = outages.find((one) => one.node === node && one.from < ended && one.until > stopped);
-    if (outage === undefined) throw new Error(`${node} was changed and always served.`);
-    return (outage.until - Math.max(stopped, outage.from + NOTICE_MS)) / 1_000;
+    const downtime = downtimes.find((one) => one.node === node && one.from < ended && one.until > stopped);
+    if (downtime === undefined) throw new Error(`${node} was changed and always served.`);
+    return (downtime.until - Math.max(stopped, downtime.from + NOTICE_MS)) / 1_000;
   });
 }

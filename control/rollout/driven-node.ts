@@ -11,7 +11,7 @@ import type { NodeChange, Step } from "./rollback.ts";
 const STEADY_MS = 30_000;
 const POLL_MS = 5_000;
 /** Looks in a row at which a node is not ready, before that counts: one may meet a database that starts anew, or a busy machine. */
-const UNREADY_LOOKS = 2;
+const MAX_UNREADY = 2;
 /** Milliseconds for which a host is asked again that does not answer, and between two attempts. */
 const UNREACHABLE_MS = 120_000;
 const RETRY_MS = 5_000;
@@ -74,12 +74,12 @@ async function testNode(commands: Commands, driver: NodeDriver, image: string): 
   const { clock, signal } = commands;
   await whileUnreachable(clock, signal, () => driver.gate(image, signal));
   let instance: string | null = null;
-  let unready = 0;
+  let unreadyCount = 0;
   for (let watched = 0; ; watched += POLL_MS) {
     const seen = await observeNode(commands, driver);
-    unready = seen.ready ? 0 : unready + 1;
+    unreadyCount = seen.ready ? 0 : unreadyCount + 1;
     if (seen.ready) instance ??= seen.instance;
-    const why = unsteady(seen, image, instance, unready);
+    const why = unsteady(seen, image, instance, unreadyCount);
     if (why !== null) {
       throw new RuntimeError("RUNTIME_START_FAILED", `The node did not stay ready for ${STEADY_MS / 1_000} s: ${why}.`);
     }
@@ -89,11 +89,11 @@ async function testNode(commands: Commands, driver: NodeDriver, image: string): 
 }
 
 /** Why a node does not count as one that works; null: it does. `instance`: of the process that was ready first. */
-function unsteady(seen: NodeObservation, image: string, instance: string | null, unreadyLooks: number): string | null {
+function unsteady(seen: NodeObservation, image: string, instance: string | null, unreadyCount: number): string | null {
   if (seen.image !== image) return seen.image === null ? "it is gone" : "it runs another image";
   // What does not answer does not say when it was started.
   if (seen.ready && seen.instance !== instance) return "it was started anew";
-  return unreadyLooks < UNREADY_LOOKS ? null : "it does not say that it is ready";
+  return unreadyCount < MAX_UNREADY ? null : "it does not say that it is ready";
 }
 
 /** Each attempt has a token of its own: the host then refuses a former one that was only late. */

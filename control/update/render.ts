@@ -7,15 +7,15 @@ import type { UpdateHistory, UpdatePlan, UpdateResult } from "./result.ts";
 export function updateText(result: UpdateResult, mark: Mark): string {
   const { outcome, from, to, reason, next, restarted, last_words: words = [], log = null } = result;
   const same = from === to;
-  const way = same ? `to another build of ${to}` : `from ${from} to ${to}`;
+  const change = same ? `to another build of ${to}` : `from ${from} to ${to}`;
   const former = same ? "the former one" : from;
   const lines = {
-    updated: mark.good(`Updated ${way}; the gate was passed.`),
+    updated: mark.good(`Updated ${change}; the gate was passed.`),
     unchanged: `Nothing to do: this is ${to}.`,
-    pending: `${mark.good(`Updated ${way}.`)} The next \`cairn start\` or \`cairn restart\` runs it.`,
-    rolled_back: mark.warn(`The update ${way} failed; ${former} ${restarted ? "runs" : "is installed"} again.`),
-    paused: mark.warn(`The update ${way} stopped: nodes that passed have it, the others do not.`),
-    operator: mark.error(`The update ${way} needs you.`),
+    pending: `${mark.good(`Updated ${change}.`)} The next \`cairn start\` or \`cairn restart\` runs it.`,
+    rolled_back: mark.warn(`The update ${change} failed; ${former} ${restarted ? "runs" : "is installed"} again.`),
+    paused: mark.warn(`The update ${change} stopped: nodes that passed have it, the others do not.`),
+    operator: mark.error(`The update ${change} needs you.`),
   };
   return [
     lines[outcome],

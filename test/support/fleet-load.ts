@@ -15,18 +15,18 @@ export interface LoadReport {
   /** Node to the longest time that it did not serve, in milliseconds. */
   readonly longest: Readonly<Record<string, number>>;
   /** Each time that a node did not serve. */
-  readonly outages: readonly Outage[];
+  readonly downtimes: readonly Downtime[];
 }
 
 /** Milliseconds on the clock of `performance.now()`. */
-export interface Outage {
+export interface Downtime {
   readonly node: string;
   readonly from: number;
   readonly until: number;
 }
 
 /** For the log of a run. */
-export function summaryOf({ outages: _, ...summary }: LoadReport): string {
+export function summaryOf({ downtimes: _, ...summary }: LoadReport): string {
   return JSON.stringify(summary);
 }
 
@@ -83,7 +83,7 @@ export function startLoad(urls: Readonly<Record<string, string>>, token: string)
 
   let fewest = nodes.length;
   const downSince = new Map<string, number>();
-  const outages: Outage[] = [];
+  const downtimes: Downtime[] = [];
   async function watch(): Promise<void> {
     while (!stopping.signal.aborted) {
       const ready = await Promise.all(nodes.map(({ baseUrl }) => serves(baseUrl)));
@@ -92,7 +92,7 @@ export function startLoad(urls: Readonly<Record<string, string>>, token: string)
       for (const [index, { name }] of nodes.entries()) {
         const from = downSince.get(name);
         if (!ready[index]) downSince.set(name, from ?? now);
-        else if (downSince.delete(name)) outages.push({ node: name, from: from ?? now, until: now });
+        else if (downSince.delete(name)) downtimes.push({ node: name, from: from ?? now, until: now });
       }
       await sleep(POLL_MS);
     }
@@ -107,10 +107,10 @@ export function startLoad(urls: Readonly<Record<string, string>>, token: string)
       stopping.abort();
       await Promise.all(work);
       const until = performance.now();
-      for (const [node, from] of downSince) outages.push({ node, from, until });
+      for (const [node, from] of downSince) downtimes.push({ node, from, until });
       const longest: Record<string, number> = Object.fromEntries(nodes.map(({ name }) => [name, 0]));
-      for (const { node, from, until } of outages) longest[node] = Math.max(longest[node] ?? 0, until - from);
-      return { sent, answered, late, fewest, longest, outages };
+      for (const { node, from, until } of downtimes) longest[node] = Math.max(longest[node] ?? 0, until - from);
+      return { sent, answered, late, fewest, longest, downtimes };
     },
   };
 }

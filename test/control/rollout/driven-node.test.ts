@@ -8,12 +8,12 @@ const READY: NodeObservation = { image: "new", version: "1.0.0", ready: true, in
 const UNREADY = { ...READY, ready: false, instance: "" };
 
 /** Milliseconds that a node was watched which showed this, look by look, and then stayed as it was. */
-async function watched(...looks: readonly NodeObservation[]): Promise<number> {
+async function watched(...observations: readonly NodeObservation[]): Promise<number> {
   let now = 0;
-  const left = [...looks];
+  const remaining = [...observations];
   const driver: NodeDriver = {
     name: "a",
-    observe: async () => (left.length > 1 ? left.shift() : left[0]) ?? READY,
+    observe: async () => (remaining.length > 1 ? remaining.shift() : remaining[0]) ?? READY,
     fence: async () => undefined,
     drain: async () => undefined,
     swap: async () => undefined,
@@ -60,7 +60,7 @@ describe("a node after its gate", () => {
     ],
     ["runs another image", [READY, { ...READY, image: "old" }], "it runs another image"],
     ["is gone", [READY, { ...UNREADY, image: null }], "it is gone"],
-  ] as const)("fails where it %s", async (_what, looks, why) => {
-    await expect(watched(...looks)).rejects.toThrow(why);
+  ] as const)("fails where it %s", async (_what, observations, why) => {
+    await expect(watched(...observations)).rejects.toThrow(why);
   });
 });
