@@ -14,9 +14,17 @@ export async function refuseVersionSkew(
     .then((client) => client.mesh({ signal }))
     .catch((): readonly MeshNode[] => []);
   signal.throwIfAborted();
-  const others = nodes.filter(({ self, status }) => !self && (status === "online" || status === "draining"));
+  refuseBeside(
+    release,
+    nodes.filter(({ self }) => !self),
+  );
+}
+
+/** RUNTIME_VERSION_SKEW where one of these lives, and could not serve beside the release. */
+export function refuseBeside(release: string, nodes: readonly MeshNode[]): void {
+  const living = nodes.filter(({ status }) => status === "online" || status === "draining");
   assertWithinSkew(
     release,
-    others.map(({ name, version }) => ({ name, release: version })),
+    living.map(({ name, version }) => ({ name, release: version })),
   );
 }

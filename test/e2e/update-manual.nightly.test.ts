@@ -1,11 +1,15 @@
 /** `update --mesh` of nodes that were set up by hand: real processes behind a real sshd, over one PostgreSQL, under a steady load. */
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import pg from "pg";
+import semver from "semver";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { FencingToken } from "../../control/rollout/contracts.ts";
 import { openHost } from "../../control/update/manual/host.ts";
 import { manualNode } from "../../control/update/manual/node.ts";
 import type { UpdateHistory, UpdatePlan, UpdateResult } from "../../control/update/result.ts";
+import { ROOT } from "../../scripts/lib/paths.js";
 import { lacks } from "../lanes/tools.ts";
 import { type LoadReport, startLoad, summaryOf } from "../support/fleet-load.ts";
 import { type ManualFleetFixture, manualFleet, packed } from "../support/manual/fleet.ts";
@@ -15,7 +19,10 @@ import { type Operator, operator } from "../support/operator.ts";
 /** Three times as long as the longest takes where other suites share the processors. */
 const LONG_MS = 30 * 60_000;
 const NAMES = ["a", "b", "c"];
-const NEXT = "0.1.1-test.1";
+const { version }: { version: string } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+const NEXT = `${semver.inc(version, "patch")}-test.1`;
+/** Two minors after it. */
+const FAR = `${semver.major(version)}.${semver.minor(version) + 2}.0-test.1`;
 
 /** In a directory of their own, as on another machine. */
 async function operatorOf(fleet: ManualFleetFixture, hostKey?: string): Promise<Operator> {
@@ -119,6 +126,13 @@ describe.skipIf(lacks("sshd", "postgresql"))(
         code: "INFRA_HOST_KEY_MISMATCH",
         hint: expect.stringContaining("deployment.nodes[0].host_key"),
       });
+      const own = await operatorOf(fleet);
+      const far = await packed(FAR);
+      expect((await own.cairn<UpdatePlan>("update", "--mesh", "--dry-run", "--prebuilt", far)).problems).toMatchObject([
+        expect.stringContaining("Nodes of one fleet run releases"),
+      ]);
+      expect(await own.refused("update", "--mesh", "--prebuilt", far)).toMatchObject({ code: "RUNTIME_VERSION_SKEW" });
+      expect(await fleet.running()).toEqual(before);
       const { ssh, nodes } = fleet;
       const [first] = nodes;
       if (first === undefined) throw new Error("The fleet has a node.");
