@@ -14,14 +14,14 @@ export async function refuseVersionSkew(
     .then((client) => client.mesh({ signal }))
     .catch((): readonly MeshNode[] => []);
   signal.throwIfAborted();
-  refuseBeside(
+  refuseSkewAmong(
     release,
     nodes.filter(({ self }) => !self),
   );
 }
 
 /** RUNTIME_VERSION_SKEW where one of these lives, and could not serve beside the release. */
-export function refuseBeside(release: string, nodes: readonly MeshNode[]): void {
+export function refuseSkewAmong(release: string, nodes: readonly MeshNode[]): void {
   const living = nodes.filter(({ status }) => status === "online" || status === "draining");
   assertWithinSkew(
     release,

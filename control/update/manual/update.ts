@@ -16,7 +16,7 @@ import { collecting, historyOf, MOST, problemOf, STEPS } from "../fleet-report.t
 import { plannedRelease } from "../planned-release.ts";
 import type { UpdateHistory, UpdatePlan, UpdateResult } from "../result.ts";
 import type { MeshOptions } from "../update-deployed.ts";
-import { refuseBeside } from "../version-skew.ts";
+import { refuseSkewAmong } from "../version-skew.ts";
 import { type FleetInput, type ManualFleet, requireShared, snapshotAll, withManualFleet } from "./fleet.ts";
 import { type ProgramRequest, withProgram } from "./program.ts";
 import { versionOfImage } from "./snapshot.ts";
@@ -48,7 +48,7 @@ export function updateManualFleet(update: ManualUpdate): Promise<UpdateResult> {
       return resultOf(await resumeRollout(ports, holder, signal), former, interrupted.to);
     }
     return withProgram({ ...update, signal }, async (program) => {
-      refuseBeside(versionOfImage(program.image), members);
+      refuseSkewAmong(versionOfImage(program.image), members);
       // Refused before anything stops: it is there everywhere, or nowhere is it used.
       for (const node of fleet.nodes) await node.stage(program, signal);
       const { onFailure, maxUnavailable } = mesh;
@@ -136,7 +136,7 @@ export function planManualFleet(update: ManualUpdate): Promise<UpdatePlan> {
       (prebuilt === undefined
         ? null
         : await trying(() => withProgram({ ...update, signal }, async ({ image }) => image)));
-    if (to !== null && members !== null) await trying(async () => refuseBeside(versionOfImage(to), members));
+    if (to !== null && members !== null) await trying(async () => refuseSkewAmong(versionOfImage(to), members));
     const asked = opened?.interrupted?.to ?? prebuilt;
     const planned = asked === undefined ? await trying(() => plannedRelease({ ...update, signal })) : null;
     const nothing: NodeObservation = { image: null, version: null, ready: false, instance: "" };
