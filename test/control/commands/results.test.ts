@@ -115,7 +115,7 @@ const withNode: readonly Case[] = [
   { argv: ["mesh", "ping"], schema: "mesh-ping", code: 1 },
   { argv: ["mesh", "status"], schema: "mesh-status", code: 1 },
   { argv: ["mesh", "token"], schema: "mesh-token" },
-  { argv: ["mesh", "leave", "--confirm", "first"], schema: "mesh-leave" },
+  { argv: ["mesh", "leave", "--confirm", "stand-in"], schema: "mesh-leave" },
   { argv: ["mesh", "revoke", "attic", "--confirm", "attic"], schema: "mesh-revoke" },
   { argv: ["usage", "--by", "model"], schema: "usage" },
   { argv: ["memory", "backfill-tool-synth", "--dry-run"], schema: "memory-backfill-tool-synth" },
