@@ -58,6 +58,8 @@ describe.skipIf(lacks("release-tag", "postgresql"))(
       const outcome = await runSuites(release, "store", SUITES, {
         CAIRN_TEST_PG_URL: process.env.CAIRN_TEST_PG_URL ?? "",
         CAIRN_TEST_TEMPLATE: name,
+        // As in CI: the machine may be busy.
+        CAIRN_TEST_RETRIES: "1",
       });
       expect(outcome.failed).toEqual([]);
       expect(outcome.passed).toBeGreaterThan(200);
