@@ -32,8 +32,8 @@ async function box(name: string, more = ""): Promise<Box> {
 const listening = { ...REAL, SERVICE_LISTEN: "" };
 const call = (one: Box, argv: readonly string[], code = 0) =>
   run({ ...one.cli, run: (given, options) => one.cli.run(given, { ...options, env: listening }) }, argv, code);
-const started = (one: Box) =>
-  start({ ...one.cli, run: (given, options) => one.cli.run(given, { ...options, env: listening }) });
+const started = (one: Box, command?: readonly string[]) =>
+  start({ ...one.cli, run: (given, options) => one.cli.run(given, { ...options, env: listening }) }, command);
 
 async function token(one: Box): Promise<string> {
   return String((await call(one, ["mesh", "token"]))["token"]);
@@ -86,7 +86,7 @@ it("nodes with stores of their own join, see who dies and comes back, revoke one
 
   // With another identity it may come again.
   await call(b, ["mesh", "leave", "--confirm", "b"]);
-  await call(b, ["restart"]);
+  await started(b, ["restart"]);
   expect(await joins(b, c)).toMatchObject({ joined: true, members: ["a", "c"] });
   await expect.poll(() => sees(a), EVENTUALLY).toEqual(["a* online", "b online", "c online"]);
 

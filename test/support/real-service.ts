@@ -16,9 +16,9 @@ export interface Started {
   readonly init: { readonly files: readonly unknown[] } | null;
 }
 
-/** Starts a node in the background; it ends with the test. */
-export async function start(cli: Cli): Promise<Started> {
-  const started = await run(cli, ["start", "--detach"]);
+/** Starts a node in the background, or with `restart` one that runs anew; it ends with the test. */
+export async function start(cli: Cli, command: readonly string[] = ["start", "--detach"]): Promise<Started> {
+  const started = await run(cli, command);
   const pid = Number(started["pid"]);
   onTestFinished(() => {
     if (isAlive(pid)) process.kill(pid, "SIGKILL");
