@@ -4,6 +4,7 @@ import type { Database } from "../contracts/database.ts";
 import { InfraError } from "../contracts/errors.ts";
 import type { NewId } from "../contracts/ports.ts";
 import type { RolloutLease, RolloutRecord } from "../contracts/rollout.ts";
+import { sanitize } from "../domain/cap.ts";
 import type { LeaseTable } from "./leases.ts";
 
 export interface Rollouts {
@@ -83,7 +84,7 @@ export function createRollouts(deps: {
         `/* rollout:write */ with held as (select 1 from leases where name = $1 and epoch = $2 for share)
          insert into rollouts (id, entry) select $3, $4::jsonb from held
          on conflict (id) do update set entry = excluded.entry, written_at = now()`,
-        [LEASE, number, record.id, JSON.stringify(record)],
+        [LEASE, number, record.id, JSON.stringify(record, storable)],
       );
       if (count === 0) throw await locked();
       await database.query(
@@ -92,4 +93,9 @@ export function createRollouts(deps: {
       );
     },
   };
+}
+
+/** Why a rollout ended may have a program's last words in it. */
+function storable(_key: string, value: unknown): unknown {
+  return typeof value === "string" ? sanitize(value) : value;
 }

@@ -82,6 +82,15 @@ describeEachDatabase("rollouts", (open) => {
     expect((await rollouts.list(10)).map((one) => one.id)).toEqual([next, id]);
   });
 
+  it("end with what a program has said last, whatever that is", async () => {
+    const rollouts = rolloutsOf(await open({ fresh: true }));
+    const { number } = await rollouts.acquire(randomUUID(), "ada@desk");
+    const end = { outcome: "rolled_back", done: [], failed: "one", stuck: [], unknown: [] } as const;
+    await rollouts.write(record("a", { end: { ...end, reason: "one ends: \0 and half a sign \ud83d" } }), number);
+    const [written] = await rollouts.list(1);
+    expect(written?.end?.reason).toBe("one ends: \ufffd and half a sign \ufffd");
+  });
+
   it("keep the newest hundred journals", async () => {
     const rollouts = rolloutsOf(await open({ fresh: true }));
     const { number } = await rollouts.acquire(randomUUID(), "ada@desk");
