@@ -8,7 +8,6 @@ import {
   chmod,
   copyFile,
   cp,
-  lstat,
   lutimes,
   mkdir,
   readdir,
@@ -72,11 +71,13 @@ export async function assembleContext(target: string, input: ContextInput): Prom
 /** Of the paths and contents of all files below a directory, in hexadecimal digits. */
 export async function contentHash(directory: string): Promise<string> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+  const files = entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => ({ path: join(entry.parentPath, entry.name), isLink: entry.isSymbolicLink() }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
   const hash = createHash("sha256");
-  for (const path of files.sort()) {
-    const link = (await lstat(path)).isSymbolicLink();
-    const content = link ? Buffer.from(await readlink(path)) : await readFile(path);
+  for (const { path, isLink } of files) {
+    const content = isLink ? Buffer.from(await readlink(path)) : await readFile(path);
     hash.update(`${relative(directory, path)}\0${content.length}\0`).update(content);
   }
   return hash.digest("hex");
