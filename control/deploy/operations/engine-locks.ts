@@ -22,7 +22,7 @@ export async function clearEngineLocks(
 ): Promise<Holder[]> {
   const { engine } = session;
   const found = await engine.locks();
-  // Where no folder has them they are not seen; whoever forces says that nobody is at work.
+  // Where no folder has them they are not seen; --force says that no other process is at work.
   if (force && localFolder(engine.backend) === null) await engine.cancel();
   if (found.length === 0) return [];
   for (const lock of found) {
