@@ -136,9 +136,10 @@ export function planManualFleet(update: ManualUpdate): Promise<UpdatePlan> {
       (prebuilt === undefined
         ? null
         : await trying(() => withProgram({ ...update, signal }, async ({ image }) => image)));
-    if (to !== null && members !== null) await trying(async () => refuseSkewAmong(versionOfImage(to), members));
     const asked = opened?.interrupted?.to ?? prebuilt;
     const planned = asked === undefined ? await trying(() => plannedRelease({ ...update, signal })) : null;
+    const version = to === null ? planned : versionOfImage(to);
+    if (version !== null && members !== null) await trying(async () => refuseSkewAmong(version, members));
     const nothing: NodeObservation = { image: null, version: null, ready: false, instance: "" };
     const seen = await Promise.all(
       inOrder(fleet, members ?? [], mesh.canary).map(async (node) => {
@@ -152,7 +153,6 @@ export function planManualFleet(update: ManualUpdate): Promise<UpdatePlan> {
     );
     for (const { name, ready } of seen) if (!ready && !refused.has(name)) problems.push(`${name} does not serve.`);
     const nodes = [...seen.filter(({ ready }) => !ready), ...seen.filter(({ ready }) => ready)];
-    const version = to === null ? planned : versionOfImage(to);
     return { schema: 1, outcome: "planned", target: "manual", to: version, nodes, problems };
   });
 }
