@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { infraFiles } from "../../../control/deploy/files.ts";
 import type { Drift } from "../../../control/deploy/inspection.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
 import { throughDatabase } from "../../../control/deploy/operations/roll/in-fleet.ts";
@@ -12,7 +13,8 @@ import { type RollOptions, roll } from "../../../control/deploy/operations/roll/
 import type { NodeAddress } from "../../../control/deploy/operations/services.ts";
 import { unlock } from "../../../control/deploy/operations/unlock.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
-import { SCHEMAS } from "../../../control/deploy/schemas.ts";
+import { type InfraEvent, SCHEMAS } from "../../../control/deploy/schemas.ts";
+import { ownIdentity } from "../../../control/deploy/state/operator-lock.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { makeStubPlugins, type StubPlugins } from "../../fakes/pulumi/stub-plugins.ts";
 import { infraRun, type ProjectShape, writeProject } from "../../support/infra-project.ts";
@@ -280,6 +282,22 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
     fleet.unreachable.add("two");
     await expect(rolled(digest("1"))).rejects.toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
     expect(images()).toEqual(["f", "f"]);
+  });
+
+  it("waits for the lease of a run of this machine that was killed, and not for another's", async () => {
+    const { lock } = infraFiles(dir, "lab");
+    const killed = { ...(await ownIdentity()), command: "up", started_at: "2026-11-26T00:00:00Z" };
+    writeFileSync(lock, JSON.stringify(killed));
+    fleet.take("the killed run");
+    const onEvent = (event: InfraEvent): void => {
+      if (event.event === "message" && event.message.includes("waiting for it")) fleet.expire();
+    };
+    expect(await up({ ...run(), onEvent }, { ...UP, image: digest("1"), node: "two" })).toMatchObject({
+      healthy: true,
+    });
+    fleet.take("bob@den");
+    await expect(up(run(), { ...UP, image: digest("2"), node: "two" })).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+    fleet.expire();
   });
 
   it("is refused where the nodes share no database, and where it could leave none", async () => {

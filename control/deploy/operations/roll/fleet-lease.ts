@@ -6,7 +6,7 @@
 import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import type { FleetLease } from "../../../rollout/contracts.ts";
 import type { FleetDatabase } from "../../../rollout/fleet-database.ts";
-import { holderOf } from "../../../rollout/open-fleet.ts";
+import { holderOf, patient } from "../../../rollout/open-fleet.ts";
 import type { Session } from "../session.ts";
 import { fleetDatabase } from "./fleet-doors.ts";
 import { membersOf } from "./members.ts";
@@ -16,9 +16,14 @@ const RENEW_MS = 10_000;
 
 /**
  * INFRA_LOCKED, naming who has it; once it is lost the signal of the session that `work` is given aborts with that. Where no node runs,
- * or none answers, there is no lease to be had: then this machine's lock alone counts.
+ * or none answers, there is no lease to be had: then this machine's lock alone counts. `patiently`: after a run of this machine that was
+ * killed, whose lease runs out by itself, it is waited for.
  */
-export async function withFleetLease<T>(session: Session, work: (session: Session) => Promise<T>): Promise<T> {
+export async function withFleetLease<T>(
+  session: Session,
+  work: (session: Session) => Promise<T>,
+  { patiently = false }: { readonly patiently?: boolean } = {},
+): Promise<T> {
   const { run, project, driver } = session;
   const { services } = run;
   const names = project.plan.nodes.map(({ name }) => name);
@@ -29,7 +34,8 @@ export async function withFleetLease<T>(session: Session, work: (session: Sessio
   if (running.length === 0) return work(session);
   const database = fleetDatabase(session, running);
   const holder = holderOf(await services.identity());
-  const grant = await database.lease.acquire(holder, run.signal).catch((error: unknown) => {
+  const lease = patiently ? patient(database.lease, services.sleep, session.report) : database.lease;
+  const grant = await lease.acquire(holder, run.signal).catch((error: unknown) => {
     run.signal.throwIfAborted();
     if (codeOf(error) === "INFRA_LOCKED") throw error;
     const why = error instanceof Error ? error.message : String(error);
