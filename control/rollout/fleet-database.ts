@@ -29,11 +29,17 @@ const ANSWER_MS = 5_000;
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 1_000;
 
+export interface FleetDatabaseOptions {
+  readonly now: () => number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** UUID of who takes the lease: with the same one it is taken again before it has run out. Default: a new one. */
+  readonly id?: string;
+}
+
 export function createFleetDatabase(
   doors: readonly FleetDoor[],
-  { now, sleep }: { readonly now: () => number; readonly sleep: (ms: number, signal: AbortSignal) => Promise<void> },
+  { now, sleep, id = randomUUID() }: FleetDatabaseOptions,
 ): FleetDatabase {
-  const id = randomUUID();
   /** The one that answered last comes first. */
   let order = [...doors];
 

@@ -79,7 +79,7 @@ const EXPIRY_MS = 40_000;
 const RETRY_MS = 2_000;
 
 /** A rollout that was cut off a moment ago is resumed by the same command as one of yesterday. */
-export function patient(lease: FleetLease, sleep: Sleep, report: (text: string) => void = () => undefined): FleetLease {
+export function patient(lease: FleetLease, sleep: Sleep): FleetLease {
   return {
     ...lease,
     async acquire(holder, signal) {
@@ -88,10 +88,6 @@ export function patient(lease: FleetLease, sleep: Sleep, report: (text: string) 
           return await lease.acquire(holder, signal);
         } catch (error) {
           if (codeOf(error) !== "INFRA_LOCKED" || waited >= EXPIRY_MS) throw error;
-          if (waited === 0)
-            report(
-              "The fleet's lease is taken. That of a command that was killed ends within 30 seconds: waiting for it.",
-            );
           await sleep(RETRY_MS, signal);
         }
       }

@@ -30,7 +30,7 @@ describe.skipIf(lacks("docker", "docker-images", "docker-twice", "pulumi-docker"
       const fullAt = async (event: string, command: readonly string[]): Promise<void> => {
         const answer = await stack.meanwhile<Failure>(event, () => fillDisk(engine.disk, 0), ...command);
         emptyDisk(engine.disk);
-        expect(answer.error, `${command.join(" ")} at ${event}`).toMatchObject({ code: "INFRA_DISK_FULL" });
+        expect(answer, `${command.join(" ")} at ${event}`).toMatchObject({ error: { code: "INFRA_DISK_FULL" } });
       };
       // Before anything is made.
       fillDisk(engine.disk, 500 * MIB);

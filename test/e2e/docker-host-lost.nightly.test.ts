@@ -51,7 +51,7 @@ describe.skipIf(lacks("docker", "docker-images", "docker-twice", "pulumi-docker"
 
 /** The command's error, after the host is there again. */
 async function cutAt({ stack, engine }: HostedStack, event: string, command: readonly string[]): Promise<void> {
-  const { error } = await stack.meanwhile<Failure>(event, () => engine.cut(), ...command);
+  const answer = await stack.meanwhile<Failure>(event, () => engine.cut(), ...command);
   await engine.start();
-  expect(error, `${command.join(" ")} at ${event}`).toMatchObject({ code: "INFRA_HOST_UNREACHABLE" });
+  expect(answer, `${command.join(" ")} at ${event}`).toMatchObject({ error: { code: "INFRA_HOST_UNREACHABLE" } });
 }

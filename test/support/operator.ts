@@ -122,7 +122,7 @@ export async function operator(
         if (said.includes(words)) acted ??= new Promise((resolve) => resolve(act(child)));
       });
       const { stdout } = await child;
-      expect(acted, said).toBeDefined();
+      expect(acted, `${said}${stdout}`).toBeDefined();
       await acted;
       return JSON.parse(stdout) as T;
     },

@@ -28,15 +28,13 @@ export async function withOperatorLock<T>(
   { leased = true }: { readonly leased?: boolean } = {},
 ): Promise<T> {
   try {
-    return await withLock(session, command, (afterKill) =>
-      leased ? withFleetLease(session, work, { patiently: afterKill }) : work(session),
-    );
+    return await withLock(session, command, () => (leased ? withFleetLease(session, work) : work(session)));
   } catch (error) {
     throw await withNextCommand(session, command, error);
   }
 }
 
-async function withLock<T>(session: Session, command: string, work: (afterKill: boolean) => Promise<T>): Promise<T> {
+async function withLock<T>(session: Session, command: string, work: () => Promise<T>): Promise<T> {
   const { run, files, project, engine } = session;
   const { services } = run;
   await refuseWithoutRoom(files, await engine.state().catch(() => null));
@@ -56,7 +54,7 @@ async function withLock<T>(session: Session, command: string, work: (afterKill: 
   }
   try {
     await copyState(files, await session.state(), `before-${command}`, services.now());
-    return await work(lock.interrupted !== null);
+    return await work();
   } finally {
     await finish(session, lock, command);
   }

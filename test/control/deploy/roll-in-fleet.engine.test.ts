@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { infraFiles } from "../../../control/deploy/files.ts";
 import type { Drift } from "../../../control/deploy/inspection.ts";
 import { preview } from "../../../control/deploy/operations/preview.ts";
 import { throughDatabase } from "../../../control/deploy/operations/roll/in-fleet.ts";
@@ -13,8 +12,7 @@ import { type RollOptions, roll } from "../../../control/deploy/operations/roll/
 import type { NodeAddress } from "../../../control/deploy/operations/services.ts";
 import { unlock } from "../../../control/deploy/operations/unlock.ts";
 import { up } from "../../../control/deploy/operations/up.ts";
-import { type InfraEvent, SCHEMAS } from "../../../control/deploy/schemas.ts";
-import { ownIdentity } from "../../../control/deploy/state/operator-lock.ts";
+import { SCHEMAS } from "../../../control/deploy/schemas.ts";
 import { InfraError } from "../../../runtime/contracts/errors.ts";
 import { makeStubPlugins, type StubPlugins } from "../../fakes/pulumi/stub-plugins.ts";
 import { infraRun, type ProjectShape, writeProject } from "../../support/infra-project.ts";
@@ -284,19 +282,14 @@ describe("a rollout through a shared database", { concurrent: false }, () => {
     expect(images()).toEqual(["f", "f"]);
   });
 
-  it("waits for the lease of a run of this machine that was killed, and not for another's", async () => {
-    const { lock } = infraFiles(dir, "lab");
-    const killed = { ...(await ownIdentity()), command: "up", started_at: "2026-11-26T00:00:00Z" };
-    writeFileSync(lock, JSON.stringify(killed));
-    fleet.take("the killed run");
-    const onEvent = (event: InfraEvent): void => {
-      if (event.event === "message" && event.message.includes("waiting for it")) fleet.expire();
-    };
-    expect(await up({ ...run(), onEvent }, { ...UP, image: digest("1"), node: "two" })).toMatchObject({
-      healthy: true,
-    });
+  it("takes the lease of an earlier run of this directory at once, which could not give it back, and no other", async () => {
+    fleet = fleetInMemory(SHAPE.nodes);
+    fleet.losesReleases = true;
+    expect(await up(run(), { ...UP, image: digest("1"), node: "two" })).toMatchObject({ healthy: true });
+    fleet.losesReleases = false;
+    expect(await up(run(), { ...UP, image: digest("2"), node: "two" })).toMatchObject({ healthy: true });
     fleet.take("bob@den");
-    await expect(up(run(), { ...UP, image: digest("2"), node: "two" })).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+    await expect(up(run(), { ...UP, image: digest("3"), node: "two" })).rejects.toMatchObject({ code: "INFRA_LOCKED" });
     fleet.expire();
   });
 

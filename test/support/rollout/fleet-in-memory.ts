@@ -14,6 +14,8 @@ export interface FleetInMemory {
   take(holder: string): void;
   /** As if its holder had not been heard for too long. */
   expire(): void;
+  /** Who gives the lease back gets no answer, and it stays taken. */
+  losesReleases: boolean;
   /** What is asked through a node that is out of reach fails. */
   readonly unreachable: Set<string>;
   /** Nodes that answer and serve nothing. */
@@ -45,6 +47,7 @@ export function fleetInMemory(members: readonly string[]): FleetInMemory {
       if (!lease.held) throw locked();
     },
     releaseRolloutLease: async (number) => {
+      if (fleet.losesReleases) throw new InfraError("INFRA_HOST_UNREACHABLE", "No answer.");
       if (number === lease.number) lease = { ...lease, held: false };
     },
     rollouts: async (limit) => rollouts.toReversed().slice(0, limit),
@@ -62,7 +65,8 @@ export function fleetInMemory(members: readonly string[]): FleetInMemory {
     health: async () => ({ version: "0.1.0", started_at: "2026-11-26T00:00:00Z" }) as never,
     ready: async () => !unready.has(node),
   });
-  return {
+  const fleet: FleetInMemory = {
+    losesReleases: false,
     rollouts,
     seen,
     unreachable,
@@ -79,6 +83,7 @@ export function fleetInMemory(members: readonly string[]): FleetInMemory {
       return work(clientOf(node) as Client);
     },
   };
+  return fleet;
 }
 
 function memberOf(name: string): Awaited<ReturnType<Client["mesh"]>>[number] {

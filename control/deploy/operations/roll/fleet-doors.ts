@@ -4,9 +4,10 @@ import { createFleetDatabase, type FleetDatabase, type FleetDoor } from "../../.
 import type { Session } from "../session.ts";
 import { membersOf } from "./members.ts";
 
-/** `nodes`: of the plan, that are asked; all when absent. */
-export function fleetDatabase(session: Session, nodes?: readonly string[]): FleetDatabase {
+/** `nodes`: of the plan, that are asked; all when absent. `id`: of who takes the lease (FleetDatabaseOptions). */
+export function fleetDatabase(session: Session, nodes?: readonly string[], id?: string): FleetDatabase {
   return createFleetDatabase(doorsOf(session, nodes), {
+    ...(id === undefined ? {} : { id }),
     now: () => performance.now(),
     sleep: session.run.services.sleep,
   });

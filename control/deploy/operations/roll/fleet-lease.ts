@@ -3,27 +3,26 @@
  * beside them. They may stop the database in their middle, so that a lease which expired meanwhile is taken again.
  */
 
+import { v5 as uuidv5 } from "uuid";
 import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import type { FleetLease } from "../../../rollout/contracts.ts";
 import type { FleetDatabase } from "../../../rollout/fleet-database.ts";
-import { holderOf, patient } from "../../../rollout/open-fleet.ts";
+import { holderOf } from "../../../rollout/open-fleet.ts";
+import type { Identity } from "../../state/operator-lock.ts";
 import type { Session } from "../session.ts";
 import { fleetDatabase } from "./fleet-doors.ts";
 import { membersOf } from "./members.ts";
 
+/** Namespace of ids (RFC 9562), made up once. */
+const IDS = "5a0e2f0c-6f0d-4f0e-9a59-3c8a1f6f7f52";
 /** Milliseconds between renewals. */
 const RENEW_MS = 10_000;
 
 /**
  * INFRA_LOCKED, naming who has it; once it is lost the signal of the session that `work` is given aborts with that. Where no node runs,
- * or none answers, there is no lease to be had: then this machine's lock alone counts. `patiently`: after a run of this machine that was
- * killed, whose lease runs out by itself, it is waited for.
+ * or none answers, there is no lease to be had: then this machine's lock alone counts.
  */
-export async function withFleetLease<T>(
-  session: Session,
-  work: (session: Session) => Promise<T>,
-  { patiently = false }: { readonly patiently?: boolean } = {},
-): Promise<T> {
+export async function withFleetLease<T>(session: Session, work: (session: Session) => Promise<T>): Promise<T> {
   const { run, project, driver } = session;
   const { services } = run;
   const names = project.plan.nodes.map(({ name }) => name);
@@ -32,10 +31,10 @@ export async function withFleetLease<T>(
   run.signal.throwIfAborted();
   const running = seen.filter(({ state }) => state === "running").map(({ name }) => name);
   if (running.length === 0) return work(session);
-  const database = fleetDatabase(session, running);
-  const holder = holderOf(await services.identity());
-  const lease = patiently ? patient(database.lease, services.sleep, session.report) : database.lease;
-  const grant = await lease.acquire(holder, run.signal).catch((error: unknown) => {
+  const identity = await services.identity();
+  const database = fleetDatabase(session, running, idOf(identity, run.dir));
+  const holder = holderOf(identity);
+  const grant = await database.lease.acquire(holder, run.signal).catch((error: unknown) => {
     run.signal.throwIfAborted();
     if (codeOf(error) === "INFRA_LOCKED") throw error;
     const why = error instanceof Error ? error.message : String(error);
@@ -60,6 +59,14 @@ export async function withFleetLease<T>(
     const number = await kept;
     if (!lost.signal.aborted) await database.lease.release(number).catch(() => undefined);
   }
+}
+
+/**
+ * One for all commands of a directory on this boot of this machine, of which the operator's lock lets one run at a time: what a command
+ * that was killed, or that lost the host, could not give back is the next one's at once.
+ */
+function idOf({ host, boot, user }: Identity, dir: string): string {
+  return uuidv5([host, boot, user, dir].join("\0"), IDS);
 }
 
 /** It would find nodes with neither of its images, and end at once. */
