@@ -156,7 +156,7 @@ export function createHealth(deps: HealthDeps): Health {
 /** A channel that cannot say how it is counts as down: health answers all the same. */
 function stateOf(channel: Channel): ChannelState {
   try {
-    return channel.state();
+    return channel.state?.() ?? { state: "connecting", reason: "not asked yet" };
   } catch {
     return { state: "down", reason: "it cannot say how it is" };
   }

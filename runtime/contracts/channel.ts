@@ -77,8 +77,29 @@ export interface EditResult {
 /** How a channel is, as /health, `cairn test` and doctor show it; the reason is for operators and holds no secret. */
 export type ChannelState =
   | { readonly state: "up"; readonly reason: null }
-  /** `connecting`: not yet, or not at present, and it keeps trying. `degraded`: a part of it works. `down`: it does not try any more. */
-  | { readonly state: "connecting" | "degraded" | "down"; readonly reason: string };
+  /**
+   * `standby`: another node receives, and this one sends. `connecting`: not yet, or not at present, and it keeps trying. `degraded`: a
+   * part of it works. `down`: it has failed for so long that somebody should look; it may go on trying.
+   */
+  | { readonly state: "standby" | "connecting" | "degraded" | "down"; readonly reason: string };
+
+/** Receiving from a platform that gives the messages of an account to one receiver alone. */
+export interface Receiver {
+  /** Of the account, such as the hash of the bot's token: of the nodes that share a database, one receives for it at a time. No secret. */
+  readonly account: string;
+  /**
+   * Receives until the signal aborts, then resolves as soon as the platform is asked no more. Rejects where the connection fails; it is
+   * called again after a pause that grows (`channels.<id>.reconnect`). The error's message is shown to operators.
+   */
+  receive(reception: Reception): Promise<void>;
+}
+
+export interface Reception {
+  /** Aborts when another node is to receive, or this one stops. What still receives 5 seconds later keeps others from beginning. */
+  readonly signal: AbortSignal;
+  /** The platform has answered: failures from before count no more. `reason`: what does not work all the same. */
+  connected(reason?: string): void;
+}
 
 export interface CommandRequest {
   readonly address: Address;
@@ -120,8 +141,10 @@ export interface Channel {
   /** Does not wait for a platform that cannot be reached: `state` reports that. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Of this moment, without I/O. */
-  state(): ChannelState;
+  /** Of this moment, without I/O. Absent where it has a receiver: how that is, the node knows. */
+  state?(): ChannelState;
+  /** Absent where each node receives for itself. */
+  readonly receiver?: Receiver;
   /**
    * The platform's ids of what was sent, or null where it gives none. Rejects when not all of it was sent: it is called again,
    * with what it last gave to `keep`.

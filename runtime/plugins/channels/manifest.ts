@@ -1,0 +1,22 @@
+/** A channel's manifest, and what a channel is made from. */
+
+import type { Channel } from "../../contracts/channel.ts";
+import type { PluginManifest } from "../../contracts/plugin.ts";
+import type { Logger, NewId } from "../../contracts/ports.ts";
+
+/** One entry of `channels.<id>`, with what channels may use of the node. */
+export interface ChannelNeeds {
+  /** As in `channels.<id>`. */
+  readonly id: string;
+  /** The bot's. Was checked when the configuration was read. */
+  readonly token: string | undefined;
+  /** Who the owner is on the platform; undefined: nobody. */
+  readonly ownerId: string | undefined;
+  /** Of the platform's API; undefined: the platform's own. */
+  readonly baseUrl: string | undefined;
+  readonly newId: NewId;
+  readonly logger: Logger;
+}
+
+/** Its id is the `kind` in cairn.yaml. */
+export type ChannelManifest<Made extends Channel = Channel> = PluginManifest<"channel", ChannelNeeds, Made>;
