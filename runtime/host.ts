@@ -6,6 +6,8 @@
 import { randomBytes } from "node:crypto";
 import { v7 as newId } from "uuid";
 import { createAttachmentStore } from "./app/attachments/store.ts";
+import { createLeaseTable } from "./app/leases.ts";
+import { createReceivers } from "./app/receivers.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
 import { hostableAgents } from "./app/turn/agents.ts";
 import { createPeerClients } from "./client/peer.ts";
@@ -158,7 +160,7 @@ async function compose(
   });
 
   // Turns: inbox to outbox.
-  const channels = await createChannels(config, { newId });
+  const channels = await createChannels(config, { newId, logger });
   const drainDeadlineMs = config.runtime.drain_deadline;
   const lifecycle = createLifecycle({
     dispatcher: () => turnWork.dispatcher,
@@ -166,7 +168,11 @@ async function compose(
     drainDeadlineMs,
     stopping,
     logger,
-    onChange: () => membership.notify(),
+    onChange: () => {
+      membership.notify();
+      if (lifecycle.draining) void receivers.handOver();
+      else receivers.takeBack();
+    },
   });
   const peers = createPeerClients({ id: node.id, privateKey: identity.privateKey, clock, newId });
   const reached = !isLoopback(listenAddress(loaded).host);
@@ -238,9 +244,21 @@ async function compose(
     peers: createPeerAgents(peers),
     members: () => membership.registry.members(),
     onReturn: membership.onReturn,
+    onReleased: () => receivers.retryNow(),
     onEnded: (agent, turnState, durationS) => metrics.turnEnded(agent, turnState, durationS),
   });
   channels.connect(turnWork);
+  const receivers = createReceivers({
+    channels: channels.receiving,
+    leases: createLeaseTable(database),
+    node,
+    boot,
+    place,
+    leaseMs: config.runtime.lease,
+    clock,
+    logger,
+    announceRelease: turnWork.announceRelease,
+  });
   const housekeeping = createHousekeeping({
     database,
     tickers,
@@ -264,6 +282,7 @@ async function compose(
     agents: agentParts,
     turns: turnWork,
     channels: channels.byId,
+    receivers,
     lifecycle,
     registry: membership.registry,
     askPeer: async (entry, { timeoutMs, signal }) =>
@@ -317,7 +336,7 @@ async function compose(
   };
   return {
     url: http.url,
-    unfit: membership.unfit,
+    unfit: Promise.race([membership.unfit, receivers.unfit]),
     listening: [
       memoryParts.encoder,
       { name: "security log", stop: () => security.close() },
@@ -349,6 +368,12 @@ async function compose(
             turnWork.services.outbox,
             turnWork.services.remoteTasks,
             turnWork.services.dispatcher,
+            {
+              name: "receivers",
+              start: receivers.start,
+              drain: receivers.handOver,
+              stop: receivers.stop,
+            },
           ]),
       lifecycle.service({ node: node.id, backend: database.backend, agents: [...agentParts.agents.keys()] }),
     ],

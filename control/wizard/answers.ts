@@ -207,7 +207,7 @@ const agentAnswers = z.strictObject({
 const channelAnswers = z.strictObject({
   id: z
     .enum(CHANNEL_IDS)
-    .describe("Chat platform of a later version: telegram or discord; once for each. This version connects to none.")
+    .describe("Chat platform, once for each: telegram, or discord, to which a later version connects.")
     .meta(of("channels", "channel", "ID")),
   token_variable: variableName()
     .optional()

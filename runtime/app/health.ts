@@ -6,6 +6,7 @@ import type { Clock } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Backups, Health, HealthReport, HealthStatus, MeshReport } from "./api.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
+import type { Receivers } from "./receivers.ts";
 import { readServerReport } from "./server-report.ts";
 import type { Agent } from "./turn/agents.ts";
 import type { Dispatcher } from "./turn/dispatcher.ts";
@@ -22,6 +23,7 @@ export interface HealthDeps {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly channels: ReadonlyMap<string, Channel>;
+  readonly receivers: Pick<Receivers, "state">;
   readonly mesh: () => Promise<MeshReport>;
   audit(): HealthReport["audit"];
   readonly clock: Clock;
@@ -88,7 +90,10 @@ export function createHealth(deps: HealthDeps): Health {
 
   function channels(): HealthReport["channels"] {
     return Object.fromEntries(
-      [...deps.channels].map(([id, channel]) => [id, { platform: channel.platform, ...stateOf(channel) }]),
+      [...deps.channels].map(([id, channel]) => [
+        id,
+        { platform: channel.platform, ...(deps.receivers.state(id) ?? stateOf(channel)) },
+      ]),
     );
   }
 
@@ -125,7 +130,7 @@ export function createHealth(deps: HealthDeps): Health {
       ]);
       const state = deps.state();
       const channelStates = channels();
-      const connected = Object.values(channelStates).every((channel) => channel.state === "up");
+      const connected = Object.values(channelStates).every(({ state: one }) => one === "up" || one === "standby");
       return {
         status: statusOf(state, memory.reachable, available, connected && mesh.problem === null),
         version: deps.version,
@@ -156,7 +161,7 @@ export function createHealth(deps: HealthDeps): Health {
 /** A channel that cannot say how it is counts as down: health answers all the same. */
 function stateOf(channel: Channel): ChannelState {
   try {
-    return channel.state?.() ?? { state: "connecting", reason: "not asked yet" };
+    return channel.state?.() ?? { state: "up", reason: null };
   } catch {
     return { state: "down", reason: "it cannot say how it is" };
   }

@@ -5,6 +5,7 @@
  */
 import { isRecord } from "../contracts/values.ts";
 import { agent } from "../plugins/channels/agent/manifest.ts";
+import { CHANNELS } from "../plugins/channels/manifests.ts";
 import type { Finding } from "./report.ts";
 import type { ParsedConfig } from "./schema.ts";
 import type { TreeMap } from "./tree.ts";
@@ -23,8 +24,8 @@ export interface NotImplemented {
   readonly partOf?: string;
 }
 
-/** The one channel, with its kind and its id. */
-export const BUILT_CHANNEL = agent.id;
+/** Kinds of channels that a node has. */
+export const BUILT_CHANNELS: readonly string[] = [agent.id, ...CHANNELS.map(({ id }) => id)];
 
 /** Tools that agents will have: the keys of `tools` beyond those that have a manifest. */
 export const UNBUILT_TOOLS = [
@@ -42,8 +43,9 @@ export const UNBUILT_TOOLS = [
   "memory_get_full",
 ] as const;
 
-/** Of the one channel: settings of chat platforms. */
-const UNUSED_CHANNEL_KEYS = ["token", "pairing", "reconnect", "transcription", "speech", "keep_audio"] as const;
+const VOICE_KEYS = ["transcription", "speech", "keep_audio"] as const;
+/** Of the HTTP channel: settings of chat platforms. */
+const UNUSED_CHANNEL_KEYS = ["token", "base_url", "pairing", "reconnect", ...VOICE_KEYS] as const;
 
 export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
   error("agents.*.budget", "this version keeps no budgets: nothing would stop the agent"),
@@ -52,14 +54,16 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
   {
     ...warning(
       "channels.*",
-      "this version has the HTTP channel `agent` alone: nothing is received here, and nothing sent",
+      `this version has the channels ${BUILT_CHANNELS.join(" and ")}: nothing is received here, and nothing sent`,
     ),
     asks: (value, key) => isEnabled(value) && isRecord(value) && !isBuiltChannel(key, value["kind"]),
   },
-  warning("channels.*.channel_bindings", "the HTTP channel binds nothing: each message names its agent"),
-  ...UNUSED_CHANNEL_KEYS.map((key) => warning(`channels.*.${key}`, "the HTTP channel has no use for it")),
+  warning("channels.*.pairing", "this version admits nobody by a code: the owner alone is answered"),
+  ...VOICE_KEYS.map((key) => warning(`channels.*.${key}`, "this version has no channel for voices")),
+  warning(`channels.${agent.id}.channel_bindings`, "the HTTP channel binds nothing: each message names its agent"),
+  ...UNUSED_CHANNEL_KEYS.map((key) => warning(`channels.${agent.id}.${key}`, "the HTTP channel has no use for it")),
   {
-    ...warning(`channels.${BUILT_CHANNEL}.enabled`, "the HTTP channel is always there"),
+    ...warning(`channels.${agent.id}.enabled`, "the HTTP channel is always there"),
     asks: (value) => value === false,
   },
   ...UNBUILT_TOOLS.map((tool) => warning(`tools.${tool}`, "this version offers agents no such tool")),
@@ -92,7 +96,7 @@ export function notImplementedFindings(
 }
 
 export function isBuiltChannel(id: string, kind: unknown): boolean {
-  return id === BUILT_CHANNEL && kind === BUILT_CHANNEL;
+  return id === agent.id ? kind === agent.id : CHANNELS.some(({ id: built }) => built === kind);
 }
 
 /** The table's line for a key of the schema, written as the reference writes it: `agents.<name>.budget.daily_tokens`. */

@@ -103,6 +103,7 @@ export interface Reception {
 
 export interface CommandRequest {
   readonly address: Address;
+  /** As of a message: empty where the router is to choose. */
   readonly agent: string;
   /** The whole line, with its slash: `/think high`. */
   readonly line: string;

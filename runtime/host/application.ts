@@ -7,6 +7,7 @@ import { createLeaseTable } from "../app/leases.ts";
 import { createPeers } from "../app/mesh/peers.ts";
 import { createReachability, type ReachabilityDeps } from "../app/mesh/reachability.ts";
 import type { NodeRegistry } from "../app/mesh/registry.ts";
+import type { Receivers } from "../app/receivers.ts";
 import { createRollouts } from "../app/rollouts.ts";
 import { createTokens } from "../app/tokens.ts";
 import { createUsageLedger } from "../app/usage/report.ts";
@@ -32,6 +33,7 @@ export interface ApplicationParts {
   readonly agents: AgentParts;
   readonly turns: TurnWork;
   readonly channels: ReadonlyMap<string, Channel>;
+  readonly receivers: Pick<Receivers, "state">;
   readonly lifecycle: NodeLifecycle;
   readonly registry: Pick<NodeRegistry, "members" | "find">;
   /** Asks another node who it is. */
@@ -72,6 +74,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       agents,
       providers,
       channels: parts.channels,
+      receivers: parts.receivers,
       mesh: parts.mesh.report,
       audit: parts.audit,
       clock,

@@ -1,11 +1,15 @@
 /** From `channels` in the configuration to the channels of a node. */
 
 import type { Commands, Turns } from "../app/api.ts";
+import type { ReceivingChannel } from "../app/receivers.ts";
 import type { Config } from "../config/index.ts";
 import type { AgentChannel } from "../contracts/agent-channel.ts";
 import type { Channel, FollowTurn } from "../contracts/channel.ts";
-import type { NewId } from "../contracts/ports.ts";
+import { ConfigError } from "../contracts/errors.ts";
+import type { Logger, NewId } from "../contracts/ports.ts";
 import { agent as agentManifest } from "../plugins/channels/agent/manifest.ts";
+import type { ChannelManifest } from "../plugins/channels/manifest.ts";
+import { CHANNELS } from "../plugins/channels/manifests.ts";
 import type { Service } from "./services.ts";
 
 export interface ChannelParts {
@@ -13,19 +17,38 @@ export interface ChannelParts {
   readonly agent: AgentChannel;
   /** All of them, by their instance ids. */
   readonly byId: ReadonlyMap<string, Channel>;
+  /** Those that receive on one node at a time. */
+  readonly receiving: readonly ReceivingChannel[];
   /** To be called before they start. */
   connect(node: { readonly turns: Turns; readonly commands: Commands }): void;
   readonly services: readonly Service[];
 }
 
-export async function createChannels(config: Config, { newId }: { readonly newId: NewId }): Promise<ChannelParts> {
+export interface ChannelDeps {
+  readonly newId: NewId;
+  readonly logger: Logger;
+}
+
+export async function createChannels(config: Config, deps: ChannelDeps): Promise<ChannelParts> {
   const { id } = agentManifest;
   const owner = config.channels[id]?.owner_id;
-  const agent = await agentManifest.create({ id, newId, ...(owner === undefined ? {} : { ownerId: owner }) });
-  const channels: readonly Channel[] = [agent];
+  const agent = await agentManifest.create({
+    id,
+    newId: deps.newId,
+    ...(owner === undefined ? {} : { ownerId: owner }),
+  });
+  const others = Object.keys(config.channels).filter((key) => key !== id && config.channels[key]?.enabled);
+  const created = await Promise.all(others.map((key) => createChannel(key, config, deps)));
+  const channels: readonly Channel[] = [agent, ...created.filter((channel) => channel !== null)];
   return {
     agent,
     byId: new Map(channels.map((channel) => [channel.id, channel])),
+    receiving: channels.flatMap(({ id: key, platform, receiver }) => {
+      const settings = config.channels[key];
+      if (receiver === undefined || settings === undefined) return [];
+      const { max_retries: maxRetries, initial_delay: initialDelayMs, max_delay: maxDelayMs } = settings.reconnect;
+      return [{ id: key, platform, receiver, reconnect: { maxRetries, initialDelayMs, maxDelayMs } }];
+    }),
     connect({ turns, commands }) {
       for (const channel of channels) {
         channel.onMessage((message) => turns.accept(message));
@@ -39,6 +62,21 @@ export async function createChannels(config: Config, { newId }: { readonly newId
       stop: () => channel.stop(),
     })),
   };
+}
+
+/** Null for a kind of a later version: the configuration's warnings say that nothing is received there. */
+async function createChannel(
+  id: string,
+  { channels }: Config,
+  { newId, logger }: ChannelDeps,
+): Promise<Channel | null> {
+  const settings = channels[id];
+  const manifest: ChannelManifest | undefined = CHANNELS.find(({ id: kind }) => kind === settings?.kind);
+  if (settings === undefined || manifest === undefined) return null;
+  const { token, owner_id: ownerId, base_url: baseUrl } = settings;
+  // Was checked when the configuration was read.
+  if (token === undefined) throw new ConfigError("CONFIG_INVALID", `channels.${id} has no token.`);
+  return manifest.create({ id, token, ownerId, baseUrl, newId, logger: logger.child({ channel: id }) });
 }
 
 /** What HTTP clients read as numbered events, for channels. */

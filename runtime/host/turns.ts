@@ -75,6 +75,8 @@ export interface TurnParts {
   readonly members: () => Promise<readonly Member[]>;
   /** See PlacementDeps. */
   onReturn(): Promise<void>;
+  /** Another node has given leases back. */
+  onReleased(): void;
   /** For metrics. */
   onEnded: TurnRunnerDeps["onEnded"];
 }
@@ -96,6 +98,7 @@ export function composeTurns(parts: TurnParts) {
   const notify = async (payload: string): Promise<void> => {
     await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, payload]);
   };
+  const announceRelease = () => notify("released");
   const placement = createPlacement({
     agents,
     leases: createLeaseTable(database),
@@ -107,7 +110,7 @@ export function composeTurns(parts: TurnParts) {
     logger,
     onGained: () => dispatcher.kick(),
     onReturn: parts.onReturn,
-    announceRelease: () => notify("released"),
+    announceRelease,
   });
   const places = createAgentPlaces({ database, members: parts.members, agents, node });
   const remoteTasks =
@@ -153,6 +156,10 @@ export function composeTurns(parts: TurnParts) {
     database,
     store,
     placement: withTests,
+    onReleased: () => {
+      placement.renewNow();
+      parts.onReleased();
+    },
     run: (turn, signals, emit) => run(turn, signals, toFollowers(turn, emit)),
     hub,
     limits,
@@ -181,6 +188,7 @@ export function composeTurns(parts: TurnParts) {
     conversations: createConversations({ database, hooks, writer: parts.writer }),
     limits,
     newId,
+    routing: parts.routing,
     timezone: limits.timezone,
     announceAnswer: () => notify("queued"),
     announceAbort: (turnId) => notify(`abort:${turnId}`),
@@ -194,6 +202,7 @@ export function composeTurns(parts: TurnParts) {
     dispatcher,
     placement,
     places,
+    announceRelease,
     services: {
       placement: { name: "placement", start: (signal) => placement.start(signal), stop: () => placement.stop() },
       dispatcher: {

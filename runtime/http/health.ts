@@ -29,7 +29,9 @@ const reportSchema = z.object({
     z.string(),
     z.object({
       platform: z.string(),
-      state: z.enum(["connecting", "up", "degraded", "down"]),
+      state: z
+        .enum(["connecting", "up", "standby", "degraded", "down"])
+        .describe("`standby`: another node receives for the account."),
       reason: z.string().nullable().describe("Why it is not up."),
     }),
   ),

@@ -1,6 +1,7 @@
 /** The plugins that every installation has. Cheap to import: a plugin is loaded when one is made. */
 
 import { agent } from "./channels/agent/manifest.ts";
+import { CHANNELS } from "./channels/manifests.ts";
 import { EMBEDDINGS } from "./embeddings/manifests.ts";
 import { safety } from "./hooks/safety/manifest.ts";
 import { embedded } from "./memory/embedded/manifest.ts";
@@ -10,7 +11,7 @@ import { TOOLS } from "./tools/manifests.ts";
 
 export const MANIFESTS = {
   provider: PROVIDERS,
-  channel: [agent],
+  channel: [agent, ...CHANNELS],
   tool: TOOLS,
   memory: [postgres, embedded],
   embedding: EMBEDDINGS,

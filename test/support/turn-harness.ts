@@ -273,10 +273,12 @@ export async function startHarness(options: HarnessOptions) {
     hub,
     limits,
     clock,
+    onReleased: () => placement.renewNow(),
     logger: quietLogger,
   });
   let draining = false;
   const isDraining = () => draining;
+  const routing = () => ({ channelBindings: { bound: agentName }, defaultAgent: "nobody" });
   const turns = createTurns({
     database,
     agents: new Set(names),
@@ -286,7 +288,7 @@ export async function startHarness(options: HarnessOptions) {
     dispatcher,
     placement,
     forwarded: peers ? createForwardedStreams({ places, peers, hub, logger: options.logger ?? quietLogger }) : null,
-    routing: () => ({ channelBindings: { bound: agentName }, defaultAgent: "nobody" }),
+    routing,
     isDraining,
   });
   const commands = createCommands({
@@ -299,6 +301,7 @@ export async function startHarness(options: HarnessOptions) {
     conversations: createConversations({ database, hooks, writer }),
     limits,
     newId,
+    routing,
     timezone: options.timezone ?? limits.timezone,
     announceAnswer: () => notify("queued"),
     announceAbort: (turnId) => notify(`abort:${turnId}`),

@@ -9,6 +9,7 @@ import type { Provider } from "../../contracts/provider.ts";
 import type { SessionSettings } from "../../contracts/records.ts";
 import { COMMAND_USAGE, type CommandLine, parseCommand } from "../../domain/command-line.ts";
 import { isOffered, modelChain, parseModelRef } from "../../domain/model-ref.ts";
+import { type ChannelRouting, routeToAgent } from "../../domain/routing.ts";
 import { sessionKey } from "../../domain/session-key.ts";
 import { timeWords } from "../../domain/time-window.ts";
 import type { Commands } from "../api.ts";
@@ -29,6 +30,8 @@ export interface CommandsDeps {
   readonly conversations: Conversations;
   readonly limits: QueueLimits;
   readonly newId: NewId;
+  /** The bindings of a channel, for commands that name no agent. */
+  readonly routing: (channel: string) => ChannelRouting;
   /** IANA name: of the times that are shown. */
   readonly timezone: string;
   /** Tells the other nodes to abort a turn that runs there. */
@@ -284,7 +287,9 @@ export function createCommands(deps: CommandsDeps): Commands {
   }
 
   return {
-    async run(request) {
+    async run(given) {
+      const { channel, conversation } = given.address;
+      const request = { ...given, agent: given.agent || routeToAgent(deps.routing(channel), conversation) };
       const agent = agents.get(request.agent);
       if (!agent)
         throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", `There is no agent "${request.agent}".`, {

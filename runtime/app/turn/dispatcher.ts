@@ -23,6 +23,8 @@ export interface DispatcherDeps {
   readonly limits: TurnLimits;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Leases of another node are free. */
+  onReleased(): void;
 }
 
 interface ActiveTurn {
@@ -56,7 +58,7 @@ export class Dispatcher {
 
   async start(): Promise<void> {
     this.#unlisten = await this.#deps.database.listen(TURN_CHANNEL, (payload) => {
-      if (payload === "released") this.#deps.placement.renewNow();
+      if (payload === "released") this.#deps.onReleased();
       if (payload.startsWith("abort:")) void this.abortTurn(payload.slice("abort:".length));
       // Also then: a turn that waits is woken to be aborted.
       this.kick();

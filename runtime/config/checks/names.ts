@@ -95,6 +95,9 @@ export function checkChannels({ config }: CheckInput): Findings {
       const allowed = `the bot's token, as a reference such as \${${variable}}`;
       found.error([...path, "token"], "nothing", allowed, undefined, "channel-token-missing");
     }
+    if (channel.kind === "telegram" && channel.owner_id !== undefined && !/^[1-9]\d*$/.test(channel.owner_id)) {
+      found.error([...path, "owner_id"], channel.owner_id, "the number of a Telegram user, not a name");
+    }
     if (chat && channel.owner_id === undefined && !channel.pairing) {
       found.warn([...path, "owner_id"], "no-effect", "no owner_id and pairing is off: every message will be refused");
     }

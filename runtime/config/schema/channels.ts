@@ -12,7 +12,7 @@ const audioRoute = section({
 const channel = section({
   kind: choice(CHANNEL_KINDS)
     .meta({ derived: true })
-    .describe("Known from the id where the id is a kind. This version has `agent` alone."),
+    .describe("Known from the id where the id is a kind. This version has `agent` and `telegram`."),
   enabled: flag().prefault(true),
   token: text().optional().describe("The bot's token, as a reference such as ${TELEGRAM_TOKEN}."),
   owner_id: identifier()
@@ -20,6 +20,7 @@ const channel = section({
     .describe(
       "Who the owner is on the platform. On the HTTP channel: the user name that stands for the owner, where a token of the owner names one.",
     ),
+  base_url: url().optional().describe("Of a server of one's own for the platform's API. Default: the platform's."),
   pairing: flag().prefault(false).describe("Let the owner admit others by a code."),
   channel_bindings: mapping(text(), text("an agent's name")).prefault({}).describe("Channel id to agent name."),
   reconnect: section({

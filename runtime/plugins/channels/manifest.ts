@@ -8,8 +8,8 @@ import type { Logger, NewId } from "../../contracts/ports.ts";
 export interface ChannelNeeds {
   /** As in `channels.<id>`. */
   readonly id: string;
-  /** The bot's. Was checked when the configuration was read. */
-  readonly token: string | undefined;
+  /** The bot's. */
+  readonly token: string;
   /** Who the owner is on the platform; undefined: nobody. */
   readonly ownerId: string | undefined;
   /** Of the platform's API; undefined: the platform's own. */

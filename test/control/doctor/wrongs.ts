@@ -432,7 +432,7 @@ export const WRONGS: readonly Wrong[] = [
     id: "config.warnings",
     when: "a channel is not in this version",
     status: "warn",
-    says: /channels\.console.*the HTTP channel `agent` alone/,
+    says: /channels\.console.*the channels agent and telegram/,
     yaml: `${MINIMAL}channels:\n  console: {}\n`,
   },
   {

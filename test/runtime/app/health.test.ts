@@ -1,6 +1,11 @@
 import { expect, it } from "vitest";
 import { createHealth, type HealthDeps } from "../../../runtime/app/health.ts";
-import type { Channel } from "../../../runtime/contracts/channel.ts";
+import type { Channel, ChannelState } from "../../../runtime/contracts/channel.ts";
+
+const RECEIVERS: Readonly<Record<string, ChannelState>> = {
+  standby: { state: "standby", reason: "two receives" },
+  gone: { state: "connecting", reason: "no answer" },
+};
 
 /** A running node without agents, with these channels. */
 function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
@@ -13,6 +18,7 @@ function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
     agents: new Map(),
     providers: new Map(),
     channels: new Map(Object.entries(channels).map(([id, state]) => [id, { id, platform: "test", state }])),
+    receivers: { state: (id: string) => RECEIVERS[id] },
     mesh: async () => ({ enabled: false, standing: null, members: 0, problem: null }),
     audit: () => ({ failing: null, lost: 0 }),
     clock: { now: () => new Date(0), monotonic: () => 0 },
@@ -42,4 +48,14 @@ it("tells how each channel is, and answers also where one cannot say it", async 
 
 it("is healthy while every channel is up", async () => {
   expect(await healthOf({ good: () => ({ state: "up", reason: null }) }).report()).toMatchObject({ status: "healthy" });
+});
+
+it("tells of a channel that receives on one node how that is, and takes no alarm at another node's receiving", async () => {
+  const standby = { standby: undefined };
+  const { status, channels } = await healthOf(standby).report();
+  expect({ status, channels }).toEqual({
+    status: "healthy",
+    channels: { standby: { platform: "test", state: "standby", reason: "two receives" } },
+  });
+  expect(await healthOf({ ...standby, gone: undefined }).report()).toMatchObject({ status: "degraded" });
 });

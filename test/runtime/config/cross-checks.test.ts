@@ -296,7 +296,7 @@ describe("settings that do not fit together", () => {
     };
     expect(await inspectText(file(parts), { env: ENV })).toMatchObject({
       errors: [],
-      warnings: [{ path: "channels.telegram", code: "not-implemented" }],
+      warnings: [],
     });
   });
 
@@ -390,8 +390,13 @@ deployment: { target: ${target} }`;
     ],
     [
       "a channel that is not built, without an owner",
-      'channels: { telegram: { token: "${TG}" } }',
-      ["channels.telegram not-implemented"],
+      'channels: { discord: { token: "${TG}" } }',
+      ["channels.discord not-implemented"],
+    ],
+    [
+      "a Telegram channel whose owner is given by a name",
+      'channels: { telegram: { token: "${TG}", owner_id: ada } }',
+      ["channels.telegram.owner_id invalid-value"],
     ],
   ])("one finding for one cause: %s", async (_what, parts, expected) => {
     const { errors, warnings } = await inspectText(file({ more: parts }), { env: { TG: "t" } });

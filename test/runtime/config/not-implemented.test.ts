@@ -29,7 +29,12 @@ test.each<[string, string[]]>([
     ["channels.agent.enabled warning", "channels.agent.pairing warning"],
   ],
   // One finding says it: nothing more of what is in it.
-  ['channels: { telegram: { token: "${TG}", owner_id: 1, pairing: on } }', ["channels.telegram warning"]],
+  ['channels: { discord: { token: "${TG}", owner_id: 1, pairing: on } }', ["channels.discord warning"]],
+  ['channels: { telegram: { token: "${TG}", owner_id: 1, channel_bindings: { "1": main }, reconnect: {} } }', []],
+  ['channels: { work: { kind: telegram, token: "${TG}", owner_id: 1, base_url: "http://127.0.0.1:1" } }', []],
+  ['channels: { telegram: { token: "${TG}", owner_id: 1, pairing: on } }', ["channels.telegram.pairing warning"]],
+  ['channels: { telegram: { token: "${TG}", owner_id: 1, keep_audio: on } }', ["channels.telegram.keep_audio warning"]],
+  ['channels: { agent: { kind: telegram, token: "${TG}", owner_id: 1 } }', ["channels.agent warning"]],
   ["channels: { telegram: { enabled: off } }", []],
   ["channels: { console: {}, other: { kind: agent } }", ["channels.console warning", "channels.other warning"]],
   ["tools: { shell: { timeout: 10s }, file_read: { enabled: off }, memory_search: {} }", []],

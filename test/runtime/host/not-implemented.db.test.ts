@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { BUILT_CHANNEL, NOT_IMPLEMENTED } from "../../../runtime/config/not-implemented.ts";
+import { NOT_IMPLEMENTED } from "../../../runtime/config/not-implemented.ts";
 import { placeEmbeddedCopy } from "../../support/databases.ts";
 import { deploymentDirectory, MINIMAL } from "../../support/deployment.ts";
 import { OWNER_ENV, startedHost } from "../../support/started-host.ts";
@@ -20,9 +20,9 @@ function recorded<T extends object>(value: T, note: (path: string) => void, path
   });
 }
 
-it("a node reads no setting that the table names, and has the one channel that it leaves out", async () => {
+it("a node reads no setting that the table names, and has none of the channels that it names", async () => {
   const dir = await deploymentDirectory({
-    yaml: `${MINIMAL}channels: { telegram: { token: abc, owner_id: 1 } }\nmcp: { servers: { a: { command: x } } }\n`,
+    yaml: `${MINIMAL}channels: { discord: { token: abc, owner_id: 1 } }\nmcp: { servers: { a: { command: x } } }\n`,
     env: OWNER_ENV,
   });
   await placeEmbeddedCopy(join(dir, "home", "store"));
@@ -34,7 +34,7 @@ it("a node reads no setting that the table names, and has the one channel that i
   const answer = await request("/api/agents/main/messages", { session: "s", text: "hello" });
   expect(answer.status).toBe(200);
   const health = JSON.parse(await (await request("/health")).text());
-  expect(Object.keys(health.result.channels)).toEqual([BUILT_CHANNEL]);
+  expect(Object.keys(health.result.channels)).toEqual(["agent"]);
 
   // It does see what is read.
   expect([...read]).toEqual(

@@ -14,7 +14,7 @@ export const channelsConnected: Check = {
     const wanted = Object.entries(channels).flatMap(([id, { enabled, kind }]) =>
       enabled && isBuiltChannel(id, kind) ? [id] : [],
     );
-    const not = Object.entries(seen).filter(([, { state }]) => state !== "up");
+    const not = Object.entries(seen).filter(([, { state }]) => state !== "up" && state !== "standby");
     const missing = wanted.filter((id) => !Object.hasOwn(seen, id));
     if (not.length === 0 && missing.length === 0) {
       return pass(`The node is connected to ${Object.keys(seen).join(", ") || "no channel"}.`);

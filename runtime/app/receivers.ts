@@ -1,0 +1,288 @@
+/**
+ * Receiving from platforms that give the messages of an account to one receiver alone: of the nodes that share the database one has the
+ * account's lease, receives, connects anew where that fails, and gives the lease back when it is drained.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { decorrelatedJitterGenerator, ExponentialBackoff } from "cockatiel";
+import type { ChannelState, Receiver } from "../contracts/channel.ts";
+import { RuntimeError } from "../contracts/errors.ts";
+import type { Clock, Logger } from "../contracts/ports.ts";
+import type { LeaseTable } from "./leases.ts";
+
+/** What one channel receives with. */
+export interface ReceivingChannel {
+  /** As in `channels.<id>`. */
+  readonly id: string;
+  readonly platform: string;
+  readonly receiver: Receiver;
+  readonly reconnect: Reconnect;
+}
+
+/** Pauses between attempts in milliseconds; `maxRetries` of them in a row without success, and the channel counts as down. */
+export interface Reconnect {
+  readonly maxRetries: number;
+  readonly initialDelayMs: number;
+  readonly maxDelayMs: number;
+}
+
+export interface Receivers {
+  start(): void;
+  /** Ends receiving here and lets other nodes begin. Resolves when that is done, or has not come to its end within 5 seconds. */
+  handOver(): Promise<void>;
+  /** Receives again, as soon as no other node does. */
+  takeBack(): void;
+  /** An account may have become free. */
+  retryNow(): void;
+  /** Of channels that have a receiver; undefined: of no such channel. */
+  state(channel: string): ChannelState | undefined;
+  /** RUNTIME_STOP_TIMEOUT where a channel goes on receiving: the process has to end, and its lease runs out after that. */
+  stop(): Promise<void>;
+  /** Rejects when a channel goes on receiving for an account that is another node's by now; pending else. */
+  readonly unfit: Promise<never>;
+}
+
+export interface ReceiversDeps {
+  readonly channels: readonly ReceivingChannel[];
+  readonly leases: Pick<LeaseTable, "acquire" | "release" | "read" | "note">;
+  readonly node: { readonly name: string };
+  /** One start of the process. */
+  readonly boot: string;
+  /** Where at most one process of this node can be alive. */
+  readonly place: string;
+  readonly leaseMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Tells the other nodes that leases are free. */
+  announceRelease(): Promise<void>;
+}
+
+/** Milliseconds for a channel to stop receiving. */
+const PATIENCE_MS = 5_000;
+
+export function createReceivers(deps: ReceiversDeps): Receivers {
+  const unfit = Promise.withResolvers<never>();
+  unfit.promise.catch(() => undefined);
+  const receivers = new Map(
+    deps.channels.map((channel) => [channel.id, new ChannelReceiver(channel, deps, (error) => unfit.reject(error))]),
+  );
+  const all = [...receivers.values()];
+  let started = false;
+  const handOver = async (): Promise<void> => {
+    await Promise.all(all.map((receiver) => receiver.end()));
+  };
+  return {
+    start() {
+      started = true;
+      for (const receiver of all) receiver.begin();
+    },
+    handOver,
+    takeBack() {
+      if (started) for (const receiver of all) receiver.begin();
+    },
+    retryNow() {
+      for (const receiver of all) receiver.retry();
+    },
+    state: (channel) => receivers.get(channel)?.state,
+    async stop() {
+      started = false;
+      await handOver();
+      const going = [...receivers].flatMap(([id, { isIdle }]) => (isIdle ? [] : [id]));
+      if (going.length > 0) throw notStopped(going);
+    },
+    unfit: unfit.promise,
+  };
+}
+
+class ChannelReceiver {
+  state: ChannelState = { state: "connecting", reason: "the node is starting" };
+  readonly #channel: ReceivingChannel;
+  readonly #deps: ReceiversDeps;
+  readonly #onOverlap: (error: RuntimeError) => void;
+  readonly #lease: string;
+  #ending = AbortSignal.abort();
+  #end: () => void = () => undefined;
+  /** One after the other: nothing is received anew before what was received before has come to its end. */
+  #work: Promise<void> = Promise.resolve();
+  #working = 0;
+  /** Asks for the lease again at once; kept where no wait is under way. */
+  #due = false;
+  #wake: () => void = () => undefined;
+
+  constructor(channel: ReceivingChannel, deps: ReceiversDeps, onOverlap: (error: RuntimeError) => void) {
+    this.#channel = channel;
+    this.#deps = deps;
+    this.#onOverlap = onOverlap;
+    this.#lease = `channel:${channel.platform}:${channel.receiver.account}`;
+  }
+
+  get isIdle(): boolean {
+    return this.#working === 0;
+  }
+
+  begin(): void {
+    if (!this.#ending.aborted) return;
+    const controller = new AbortController();
+    this.#ending = controller.signal;
+    this.#end = () => controller.abort();
+    this.#working++;
+    this.#work = this.#work.then(() => this.#untilEnded(controller.signal)).finally(() => this.#working--);
+  }
+
+  retry(): void {
+    this.#due = true;
+    this.#wake();
+  }
+
+  async end(): Promise<void> {
+    this.#end();
+    const late = new AbortController();
+    const patience = sleep(PATIENCE_MS, undefined, { signal: late.signal }).catch(() => undefined);
+    await Promise.race([this.#work, patience]);
+    late.abort();
+    if (this.isIdle) return;
+    this.state = { state: "degraded", reason: "it goes on receiving though it was told to stop" };
+    this.#deps.logger.error({ channel: this.#channel.id }, "a channel goes on receiving though it was told to stop");
+  }
+
+  async #untilEnded(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        if (!(await this.#whileItIsOurs(signal))) await this.#awaitTurn(signal);
+      } catch (error) {
+        this.state = { state: "connecting", reason: "the lease of its account could not be asked for" };
+        this.#deps.logger.warn({ err: error, channel: this.#channel.id }, "the lease of an account could not be taken");
+        await this.#awaitTurn(signal);
+      }
+    }
+    this.state = { state: "standby", reason: "the node is draining" };
+  }
+
+  /** Until it may be this node's turn. */
+  async #awaitTurn(signal: AbortSignal): Promise<void> {
+    if (this.#due) return;
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    await sleep(this.#deps.leaseMs / 4, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(
+      () => undefined,
+    );
+  }
+
+  /** False: another node has the account. Resolves when nothing is received any more. */
+  async #whileItIsOurs(signal: AbortSignal): Promise<boolean> {
+    const { leases, boot, node, announceRelease } = this.#deps;
+    this.#due = false;
+    const asked = this.#deps.clock.monotonic();
+    if ((await this.#acquire()) === null) {
+      const holder = (await leases.read(this.#lease))?.["node"];
+      this.state = { state: "standby", reason: `${typeof holder === "string" ? holder : "another node"} receives` };
+      return false;
+    }
+    await leases.note(this.#lease, boot, { node: node.name });
+    const kept = this.#keep(asked);
+    try {
+      await this.#receive(AbortSignal.any([signal, kept.lost]));
+    } finally {
+      await kept.stop();
+      await leases.release(this.#lease, boot).catch(() => undefined);
+      // Unheard, others find it when they ask next.
+      await announceRelease().catch(() => undefined);
+    }
+    return !kept.lost.aborted;
+  }
+
+  #acquire(): Promise<number | null> {
+    const { leases, boot, leaseMs, place } = this.#deps;
+    return leases.acquire(this.#lease, boot, leaseMs, place);
+  }
+
+  /**
+   * Renews the lease four times while it lasts. A sixth of it is kept back: what receives has ended before another node may begin, or
+   * this process must.
+   */
+  #keep(asked: number): { readonly lost: AbortSignal; stop(): Promise<void> } {
+    const { leaseMs, clock, logger } = this.#deps;
+    const { id } = this.#channel;
+    const graceMs = leaseMs / 6;
+    const lost = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const lose = (): void => {
+      if (lost.signal.aborted) return;
+      logger.warn({ channel: id }, "the lease of an account could not be kept: another node receives from now on");
+      this.state = { state: "connecting", reason: "the lease of its account could not be kept" };
+      lost.abort();
+      clearTimeout(timer);
+      timer = setTimeout(() => this.#onOverlap(overlapping(id)), graceMs);
+    };
+    const lastsFrom = (from: number): void => {
+      clearTimeout(timer);
+      timer = setTimeout(lose, from + leaseMs - graceMs - clock.monotonic());
+    };
+    lastsFrom(asked);
+    let renewal = Promise.resolve();
+    const renewing = setInterval(() => {
+      const from = clock.monotonic();
+      renewal = this.#acquire().then(
+        (epoch) => {
+          if (lost.signal.aborted) return;
+          if (epoch === null) lose();
+          else lastsFrom(from);
+        },
+        (error: unknown) => logger.warn({ err: error, channel: id }, "the lease of an account could not be renewed"),
+      );
+    }, leaseMs / 4);
+    return {
+      lost: lost.signal,
+      async stop() {
+        clearInterval(renewing);
+        clearTimeout(timer);
+        // One that is under way would take again what is given back.
+        await renewal;
+      },
+    };
+  }
+
+  async #receive(signal: AbortSignal): Promise<void> {
+    const { id, receiver, reconnect } = this.#channel;
+    const { initialDelayMs: initialDelay, maxDelayMs: maxDelay, maxRetries } = reconnect;
+    const backoff = new ExponentialBackoff({ generator: decorrelatedJitterGenerator, initialDelay, maxDelay });
+    let pauses = backoff.next();
+    let failures = 0;
+    this.state = { state: "connecting", reason: "it connects" };
+    while (!signal.aborted) {
+      const error = await receiver
+        .receive({
+          signal,
+          connected: (reason) => {
+            if (signal.aborted) return;
+            failures = 0;
+            pauses = backoff.next();
+            this.state = reason === undefined ? { state: "up", reason: null } : { state: "degraded", reason };
+          },
+        })
+        .catch((reason: unknown) => reason);
+      if (signal.aborted) return;
+      failures++;
+      const reason = error instanceof Error ? error.message : "the connection has ended";
+      this.state = { state: failures > maxRetries ? "down" : "connecting", reason };
+      this.#deps.logger.warn({ channel: id, failures, err: error }, "a channel has lost its connection");
+      await sleep(pauses.duration, undefined, { signal }).catch(() => undefined);
+      pauses = pauses.next({});
+    }
+  }
+}
+
+function notStopped(channels: readonly string[]): RuntimeError {
+  return new RuntimeError(
+    "RUNTIME_STOP_TIMEOUT",
+    `Told to stop, these channels go on receiving: ${channels.join(", ")}.`,
+  );
+}
+
+function overlapping(channel: string): RuntimeError {
+  return new RuntimeError(
+    "RUNTIME_LEASE_LOST",
+    `The channel ${channel} goes on receiving for an account that may be another node's by now.`,
+    { hint: "The node ends, so that no message is received twice; it is to be started again." },
+  );
+}

@@ -1,0 +1,82 @@
+/** Files of messages. The Bot API gives out those of at most 20 MB. */
+
+import type { Api } from "grammy";
+import { GrammyError } from "grammy";
+import type { Message } from "grammy/types";
+import type { Attachment } from "../../../contracts/channel.ts";
+import { ChannelError, RuntimeError } from "../../../contracts/errors.ts";
+import { connectionError } from "./errors.ts";
+
+export interface Downloads {
+  /** The message's file; null where it has none. RUNTIME_BODY_TOO_LARGE; CHANNEL_CONNECTION_LOST. */
+  of(message: Message): Promise<Attachment | null>;
+}
+
+const MOST_BYTES = 20 * 1024 ** 2;
+const DOWNLOAD_MS = 60_000;
+
+interface Given {
+  readonly id: string;
+  readonly name: string;
+  readonly mediaType: string;
+}
+
+/** `files`: address under which files are, without a slash at the end. It holds the token. */
+export function createDownloads({ api, files }: { readonly api: Api; readonly files: string }): Downloads {
+  async function pathOf(id: string, name: string): Promise<string> {
+    try {
+      const { file_path: path } = await api.getFile(id);
+      if (path !== undefined) return path;
+    } catch (error) {
+      if (error instanceof GrammyError && error.description.includes("too big")) throw tooLarge(name);
+      throw connectionError(error);
+    }
+    throw new ChannelError("CHANNEL_CONNECTION_LOST", "Telegram does not say where a file is.");
+  }
+
+  /** Bounded while it comes: what was said about the size may not be so. */
+  async function read(path: string, name: string): Promise<Buffer> {
+    const response = await fetch(`${files}/${path}`, { signal: AbortSignal.timeout(DOWNLOAD_MS) }).catch(() => null);
+    if (!response?.ok || response.body === null) throw lost();
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    try {
+      for await (const chunk of response.body) {
+        length += chunk.length;
+        if (length > MOST_BYTES) throw tooLarge(name);
+        chunks.push(chunk);
+      }
+    } catch (error) {
+      throw error instanceof RuntimeError ? error : lost();
+    }
+    return Buffer.concat(chunks);
+  }
+
+  return {
+    async of(message) {
+      const file = fileOf(message);
+      if (file === null) return null;
+      const data = await read(await pathOf(file.id, file.name), file.name);
+      return { name: file.name, mediaType: file.mediaType, data: data.toString("base64") };
+    },
+  };
+}
+
+/** Types are the sender's word; of pictures and voices the platform's. */
+function fileOf({ photo, document, voice, audio, video, message_id: number }: Message): Given | null {
+  const largest = photo?.at(-1);
+  if (largest) return { id: largest.file_id, name: `photo-${number}.jpg`, mediaType: "image/jpeg" };
+  if (voice) return { id: voice.file_id, name: `voice-${number}.ogg`, mediaType: voice.mime_type ?? "audio/ogg" };
+  const file = document ?? audio ?? video;
+  if (!file) return null;
+  const mediaType = file.mime_type ?? "application/octet-stream";
+  return { id: file.file_id, name: file.file_name ?? `file-${number}`, mediaType };
+}
+
+function tooLarge(name: string): RuntimeError {
+  return new RuntimeError("RUNTIME_BODY_TOO_LARGE", `Telegram gives bots no file of more than 20 MB: ${name}.`);
+}
+
+function lost(): ChannelError {
+  return new ChannelError("CHANNEL_CONNECTION_LOST", "A file could not be fetched from Telegram.");
+}

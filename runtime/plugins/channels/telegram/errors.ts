@@ -1,0 +1,33 @@
+/** Failures of the Bot API in sentences for operators. The library's errors hold addresses with the token: nothing of them but codes and the platform's words gets out. */
+
+import { GrammyError, HttpError } from "grammy";
+import { CairnError, ChannelError } from "../../../contracts/errors.ts";
+import { codeOf } from "../../../contracts/system-errors.ts";
+
+/** CHANNEL_CONNECTION_LOST; errors of the service's own are left as they are. */
+export function connectionError(error: unknown): CairnError {
+  if (error instanceof CairnError) return error;
+  return new ChannelError("CHANNEL_CONNECTION_LOST", sentenceOf(error));
+}
+
+function sentenceOf(error: unknown): string {
+  if (error instanceof GrammyError) return refusalOf(error);
+  if (!(error instanceof HttpError)) return "Telegram cannot be asked.";
+  const why = codeOf(error.error);
+  return why === undefined
+    ? "Telegram cannot be reached, or what answers is not Telegram."
+    : `Telegram cannot be reached (${why}).`;
+}
+
+function refusalOf({ error_code: code, description }: GrammyError): string {
+  if (code === 401 || (code === 404 && description === "Not Found")) {
+    return "Telegram refuses the bot's token: it was revoked, or is mistyped. @BotFather shows the present one (/token).";
+  }
+  if (code === 409 && description.includes("webhook")) {
+    return "A webhook is set for this bot, so that its messages go there. Remove it with the method deleteWebhook of the Bot API.";
+  }
+  if (code === 409) {
+    return "Another program receives this bot's messages, which only one may. End it, or give the node a bot of its own.";
+  }
+  return `Telegram answers ${code}: ${description}.`;
+}

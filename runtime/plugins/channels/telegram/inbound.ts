@@ -1,0 +1,127 @@
+/** What becomes of an update: a message for an agent, a command, or nothing. Strangers get no answer, and nobody learns that they wrote. */
+
+import type { Message, Update } from "grammy/types";
+import type { Attachment, CommandHandler, MessageHandler } from "../../../contracts/channel.ts";
+import { type CairnError, toCairnError } from "../../../contracts/errors.ts";
+import type { Logger } from "../../../contracts/ports.ts";
+import { COMMAND_USAGE } from "../../../domain/command-line.ts";
+import type { Downloads } from "./downloads.ts";
+import type { Messages } from "./messages.ts";
+import { conversationOf } from "./place.ts";
+
+export interface InboundDeps {
+  /** As in `channels.<id>`. */
+  readonly id: string;
+  /** The bot's number: messages of another bot have numbers of their own. */
+  readonly bot: string;
+  readonly ownerId: string | undefined;
+  readonly messages: Pick<Messages, "say">;
+  readonly downloads: Downloads;
+  readonly onMessage: MessageHandler;
+  readonly onCommand: CommandHandler;
+  readonly logger: Logger;
+}
+
+/** Telegram's own first word to a bot. */
+const WELCOME = ["I am here. Write to me; commands:", ...Object.values(COMMAND_USAGE)].join("\n");
+/** What people may send that agents are not given. */
+const UNREAD = ["sticker", "location", "venue", "contact", "poll", "dice", "game", "story", "video_note"] as const;
+
+/** Rejects where the update is to come again: the store is away, or the node takes nothing now. */
+export function createInbound(deps: InboundDeps): (update: Update) => Promise<void> {
+  const { id, bot, ownerId, messages, downloads, onMessage, onCommand, logger } = deps;
+
+  /** What went wrong for good is told to the owner; the rest rejects. */
+  async function told(message: Message, conversation: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      const known = toCairnError(error);
+      if (known.retryable) throw error;
+      logger.warn({ code: known.code, err: error }, "a message was refused");
+      await answer(message, conversation, words(known));
+    }
+  }
+
+  /** An answer that cannot be sent is none that is worth receiving the message again. */
+  async function answer(message: Message, conversation: string, text: string): Promise<void> {
+    await messages.say(conversation, text, message.message_id).catch((err: unknown) => {
+      logger.warn({ err }, "an answer could not be sent");
+    });
+  }
+
+  async function command(message: Message, conversation: string, line: string): Promise<void> {
+    if (/^\/(?:start|help)\b/.test(line)) return answer(message, conversation, WELCOME);
+    const address = { channel: id, conversation, user: String(message.from?.id) };
+    const reply = await onCommand({ address, agent: "", line, owner: true });
+    await answer(message, conversation, reply.text);
+  }
+
+  async function say(message: Message, conversation: string, text: string): Promise<void> {
+    const { attachments, problem } = await attached(message);
+    if (problem !== null) await answer(message, conversation, problem);
+    if (text === "" && attachments.length === 0) {
+      if (UNREAD.some((kind) => kind in message)) {
+        await answer(message, conversation, "Agents are given text, pictures, recordings and files, and nothing else.");
+      }
+      return;
+    }
+    await onMessage({
+      address: { channel: id, conversation, user: String(message.from?.id) },
+      agent: "",
+      externalId: `${bot}:${message.message_id}`,
+      text,
+      owner: true,
+      sentAt: new Date(message.date * 1_000).toISOString(),
+      ...(attachments.length === 0 ? {} : { attachments }),
+    });
+  }
+
+  /** A file that Telegram does not give out is said; the text goes in without it. */
+  async function attached(
+    message: Message,
+  ): Promise<{ readonly attachments: readonly Attachment[]; readonly problem: string | null }> {
+    try {
+      const attachment = await downloads.of(message);
+      return { attachments: attachment === null ? [] : [attachment], problem: null };
+    } catch (error) {
+      const known = toCairnError(error);
+      if (known.retryable) throw error;
+      return { attachments: [], problem: words(known) };
+    }
+  }
+
+  return async ({ message }) => {
+    if (!isOwn(message, ownerId)) return;
+    const { username } = message.from;
+    logger.debug({ chat: message.chat.id, message: message.message_id, username }, "a message of the owner");
+    const topic = message.is_topic_message ? message.message_thread_id : undefined;
+    const conversation = conversationOf(message.chat.id, topic);
+    const text = message.text ?? message.caption ?? "";
+    await told(message, conversation, () =>
+      isCommand(message) ? command(message, conversation, withoutName(text)) : say(message, conversation, text),
+    );
+  };
+}
+
+/** Of a person, and of the owner: posts of channels and of anonymous administrators have nobody to answer for them. */
+function isOwn(
+  message: (Message & Update.NonChannel) | undefined,
+  ownerId: string | undefined,
+): message is Message & Update.NonChannel {
+  if (message?.from === undefined || message.sender_chat !== undefined || message.from.is_bot) return false;
+  return ownerId !== undefined && String(message.from.id) === ownerId && Number.isSafeInteger(message.chat?.id);
+}
+
+function isCommand({ entities = [] }: Message): boolean {
+  return entities.some(({ type, offset }) => type === "bot_command" && offset === 0);
+}
+
+/** `/stop@cairn_bot` is `/stop`: in a group Telegram gives a bot the commands that are meant for it. */
+function withoutName(line: string): string {
+  return line.replace(/^(\/\w+)@\w+/, "$1");
+}
+
+function words({ message, details }: CairnError): string {
+  return details.hint === undefined ? message : `${message} ${details.hint}`;
+}

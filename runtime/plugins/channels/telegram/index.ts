@@ -1,0 +1,94 @@
+/** Telegram: messages of the owner to a bot, which asks for them by long polling, and replies of agents. */
+
+import { createHash } from "node:crypto";
+import { autoRetry } from "@grammyjs/auto-retry";
+import { Api } from "grammy";
+import type { Channel, CommandHandler, FollowTurn, MessageHandler } from "../../../contracts/channel.ts";
+import type { ChannelNeeds } from "../manifest.ts";
+import { createDownloads } from "./downloads.ts";
+import { connectionError } from "./errors.ts";
+import { createInbound } from "./inbound.ts";
+import { createMessages } from "./messages.ts";
+import { POLL_S, receiveUpdates } from "./polling.ts";
+import { createTyping } from "./typing.ts";
+
+const SERVER = "https://api.telegram.org";
+/** Seconds that a request may take beyond its long poll. */
+const ANSWER_S = 30;
+/** Seconds that Telegram may ask to wait before a message is sent; what takes longer is for the outbox. */
+const MOST_WAIT_S = 30;
+
+export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, logger }: ChannelNeeds): Channel {
+  const apiRoot = baseUrl.replace(/\/+$/, "");
+  const polling = new Api(token, { apiRoot, timeoutSeconds: POLL_S + ANSWER_S });
+  const api = new Api(token, { apiRoot, timeoutSeconds: ANSWER_S });
+  api.config.use(
+    autoRetry({
+      maxRetryAttempts: 2,
+      maxDelaySeconds: MOST_WAIT_S,
+      rethrowHttpErrors: true,
+      rethrowInternalServerErrors: true,
+    }),
+  );
+  const stopping = new AbortController();
+  let onMessage: MessageHandler | undefined;
+  let onCommand: CommandHandler | undefined;
+  let follow: FollowTurn | undefined;
+  const messages = createMessages(api);
+  const typing = createTyping({ api, logger });
+  const inbound = createInbound({
+    id,
+    bot: token.split(":")[0] ?? "",
+    ownerId,
+    messages,
+    downloads: createDownloads({ api, files: `${apiRoot}/file/bot${token}` }),
+    onMessage: async (message) => {
+      if (onMessage === undefined) throw new Error("The channel is not connected.");
+      const accepted = await onMessage(message);
+      if (accepted.fresh && follow) {
+        const events = follow(accepted.agent, accepted.turnId, stopping.signal);
+        typing.during(message.address.conversation, events);
+      }
+      return accepted;
+    },
+    onCommand: async (command) => {
+      if (onCommand === undefined) throw new Error("The channel is not connected.");
+      return onCommand(command);
+    },
+    logger,
+  });
+
+  return {
+    id,
+    platform: "telegram",
+    receiver: {
+      account: createHash("sha256").update(token).digest("hex").slice(0, 32),
+      receive: (reception) => receiveUpdates({ api: polling, reception, take: inbound, logger }),
+    },
+    async start() {},
+    async stop() {
+      stopping.abort();
+      typing.stopAll();
+    },
+    send: (message, keep) => messages.send(message, keep).catch(rethrow),
+    edit: (conversation, messageId, text, overflowIds) =>
+      messages.edit(conversation, messageId, text, overflowIds).catch(rethrow),
+    react: (conversation, messageId, emoji) => messages.react(conversation, messageId, emoji).catch(rethrow),
+    startTyping: async (conversation) => typing.start(conversation),
+    stopTyping: async (conversation) => typing.stop(conversation),
+    onFollow(given) {
+      follow = given;
+    },
+    onMessage(handler) {
+      onMessage = handler;
+    },
+    onCommand(handler) {
+      onCommand = handler;
+    },
+  };
+}
+
+/** What the library throws may hold addresses, and the token is in them. */
+function rethrow(error: unknown): never {
+  throw connectionError(error);
+}

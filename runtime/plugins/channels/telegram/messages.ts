@@ -1,0 +1,129 @@
+/** Sends, edits and removes messages of a bot: in parts where they are longer than Telegram takes. */
+
+import { type Api, GrammyError, InputFile } from "grammy";
+import type { EditResult, KeepSent, OutboundMessage } from "../../../contracts/channel.ts";
+import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
+import { placeOf } from "./place.ts";
+
+export interface Messages {
+  send(message: OutboundMessage, keep?: KeepSent): Promise<EditResult | null>;
+  edit(
+    conversation: string,
+    messageId: string,
+    text: string,
+    overflowIds?: readonly string[],
+  ): Promise<EditResult | null>;
+  react(conversation: string, messageId: string, emoji: string): Promise<void>;
+  /** `replyTo`: number of the message that it answers. */
+  say(conversation: string, text: string, replyTo?: number): Promise<void>;
+}
+
+/** UTF-16 code units of a message (Bot API, sendMessage). */
+const MOST_TEXT = 4_096;
+/** Bytes of a picture that is shown as one (Bot API, sendPhoto); larger ones are sent as files. */
+const MOST_PHOTO = 10 * 1024 ** 2;
+const PICTURES = new Set(["image/jpeg", "image/png", "image/webp"]);
+/** Buttons of a question, and UTF-16 code units of one. */
+const MOST_CHOICES = 12;
+const MOST_CHOICE = 60;
+
+type Part = (more: Parameters<Api["sendMessage"]>[2]) => Promise<{ readonly message_id: number }>;
+
+export function createMessages(api: Api): Messages {
+  function partsOf({ address, text, notice, attachments = [] }: OutboundMessage): readonly Part[] {
+    const { chat, thread } = placeOf(address.conversation);
+    const texts = pieces([text, notice].filter(Boolean).join("\n\n")).map(
+      (piece): Part =>
+        (more) =>
+          api.sendMessage(chat, piece, { ...thread, ...more }),
+    );
+    const files = attachments.map(({ name, mediaType, data }): Part => {
+      const bytes = Buffer.from(data, "base64");
+      const isPicture = PICTURES.has(mediaType) && bytes.length <= MOST_PHOTO;
+      return (more) =>
+        isPicture
+          ? api.sendPhoto(chat, new InputFile(bytes, name), { ...thread, ...more })
+          : api.sendDocument(chat, new InputFile(bytes, name), { ...thread, ...more });
+    });
+    return [...texts, ...files];
+  }
+
+  return {
+    async send(message, keep) {
+      let sent = message.sent ?? null;
+      const parts = partsOf(message);
+      for (const [index, part] of parts.entries()) {
+        if (sent !== null && index < 1 + sent.overflow.length) continue;
+        const isLast = index === parts.length - 1;
+        const { message_id: id } = await part({
+          ...(index === 0 ? replyingTo(Number(message.replyTo)) : {}),
+          ...(isLast ? buttons(message) : {}),
+        });
+        sent = withPart(sent, String(id));
+        await keep?.(sent);
+      }
+      return sent;
+    },
+    async edit(conversation, messageId, text, overflowIds = []) {
+      const { chat, thread } = placeOf(conversation);
+      const given = [messageId, ...overflowIds];
+      let sent: EditResult | null = null;
+      for (const [index, piece] of pieces(text).entries()) {
+        const id = given[index];
+        if (id === undefined) {
+          sent = withPart(sent, String((await api.sendMessage(chat, piece, thread)).message_id));
+          continue;
+        }
+        await api.editMessageText(chat, Number(id), piece).catch(unless("message is not modified"));
+        sent = withPart(sent, id);
+      }
+      if (sent === null) return null;
+      for (const id of given.slice(1 + sent.overflow.length)) {
+        await api.deleteMessage(chat, Number(id)).catch(unless("message to delete not found"));
+      }
+      return sent;
+    },
+    async react(conversation, messageId, emoji) {
+      // Which ones there are the platform decides, and says.
+      const reaction = { type: "emoji", emoji } as Parameters<Api["setMessageReaction"]>[2][number];
+      await api.setMessageReaction(placeOf(conversation).chat, Number(messageId), [reaction]);
+    },
+    async say(conversation, text, replyTo) {
+      const { chat, thread } = placeOf(conversation);
+      for (const [index, piece] of pieces(text).entries()) {
+        await api.sendMessage(chat, piece, { ...thread, ...(index === 0 ? replyingTo(replyTo) : {}) });
+      }
+    },
+  };
+}
+
+/** Telegram refuses what is white space alone. */
+function pieces(text: string): string[] {
+  return splitMarkdown(text.toWellFormed(), MOST_TEXT).filter((piece) => piece.trim() !== "");
+}
+
+function withPart(sent: EditResult | null, id: string): EditResult {
+  return sent === null ? { primary: id, overflow: [] } : { ...sent, overflow: [...sent.overflow, id] };
+}
+
+/** A message that was deleted meanwhile is no reason not to answer. */
+function replyingTo(id: number | undefined): Parameters<Api["sendMessage"]>[2] {
+  if (id === undefined || !Number.isInteger(id)) return {};
+  return { reply_parameters: { message_id: id, allow_sending_without_reply: true } };
+}
+
+/** What is chosen comes as a message of its text. */
+function buttons({ question }: OutboundMessage): Parameters<Api["sendMessage"]>[2] {
+  const { choices = [] } = question ?? {};
+  if (choices.length === 0 || choices.length > MOST_CHOICES) return {};
+  if (choices.some(({ length }) => length > MOST_CHOICE)) return {};
+  const keyboard = choices.map((text) => [{ text }]);
+  return { reply_markup: { keyboard, one_time_keyboard: true, resize_keyboard: true } };
+}
+
+function unless(description: string): (error: unknown) => undefined {
+  return (error) => {
+    if (error instanceof GrammyError && error.description.includes(description)) return undefined;
+    throw error;
+  };
+}

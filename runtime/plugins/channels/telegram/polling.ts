@@ -1,0 +1,96 @@
+/**
+ * Asks for updates one long poll after the other. An update is confirmed by the next request, once it was taken: where that fails it
+ * comes again, to this receiver or the next one.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Api, GrammyError } from "grammy";
+import type { Update } from "grammy/types";
+import type { Reception } from "../../../contracts/channel.ts";
+import type { Logger } from "../../../contracts/ports.ts";
+import { COMMAND_USAGE } from "../../../domain/command-line.ts";
+import { connectionError } from "./errors.ts";
+
+/** Seconds of a long poll. */
+export const POLL_S = 30;
+/** Milliseconds for the confirmation of what was taken, at the end. */
+const GOODBYE_MS = 2_000;
+const ALLOWED = ["message"] as const satisfies readonly (keyof Update)[];
+
+export interface PollingInput {
+  readonly api: Api;
+  readonly reception: Reception;
+  /** Rejects where the update is to come again. */
+  readonly take: (update: Update) => Promise<void>;
+  readonly logger: Logger;
+}
+
+/** CHANNEL_CONNECTION_LOST, and errors of `take`. */
+export async function receiveUpdates({ api, reception, take, logger }: PollingInput): Promise<void> {
+  const { signal, connected } = reception;
+  let offset = 0;
+  let confirmed = 0;
+
+  async function poll(timeout: number): Promise<readonly Update[]> {
+    confirmed = offset;
+    return api.getUpdates({ offset, timeout, allowed_updates: ALLOWED }, given(signal));
+  }
+
+  async function takeAll(updates: readonly Update[]): Promise<void> {
+    for (const update of updates) {
+      if (signal.aborted) return;
+      await take(update);
+      offset = update.update_id + 1;
+    }
+  }
+
+  try {
+    let updates = await poll(0);
+    const lacking = await listCommands(api, signal, logger);
+    connected(lacking);
+    while (!signal.aborted) {
+      await takeAll(updates);
+      if (signal.aborted) break;
+      updates = await poll(POLL_S).catch((error: unknown) => afterPause(error, signal));
+      if (!signal.aborted) connected(lacking);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw connectionError(error);
+  } finally {
+    // Others would get again what was taken here.
+    if (offset > confirmed) {
+      await api
+        .getUpdates({ offset, timeout: 0, limit: 1 }, given(AbortSignal.timeout(GOODBYE_MS)))
+        .catch(() => undefined);
+    }
+  }
+}
+
+/** Where Telegram asks for a pause it is kept. */
+async function afterPause(error: unknown, signal: AbortSignal): Promise<readonly Update[]> {
+  const seconds = error instanceof GrammyError ? error.parameters.retry_after : undefined;
+  if (seconds === undefined) throw error;
+  await sleep(seconds * 1_000, undefined, { signal });
+  return [];
+}
+
+/** For the menu of Telegram's clients. Why it could not be done; undefined: it is. */
+async function listCommands(api: Api, signal: AbortSignal, logger: Logger): Promise<string | undefined> {
+  const commands = Object.entries(COMMAND_USAGE).map(([command, usage]) => ({
+    command,
+    description: usage.slice(usage.indexOf(" - ") + 3),
+  }));
+  try {
+    await api.setMyCommands(commands, {}, given(signal));
+    return undefined;
+  } catch (error) {
+    const { message } = connectionError(error);
+    logger.warn({ reason: message }, "the menu of commands could not be set");
+    return `the menu of commands could not be set: ${message}`;
+  }
+}
+
+/** The library's type is that of a package for old runtimes; it uses what both have. */
+export function given(signal: AbortSignal): Parameters<Api["getMe"]>[0] {
+  return signal as Parameters<Api["getMe"]>[0];
+}

@@ -1,0 +1,62 @@
+/** "… is typing" in a chat, which Telegram shows for five seconds. */
+
+import type { Api } from "grammy";
+import type { Logger } from "../../../contracts/ports.ts";
+import { isFinal, type StreamEvent } from "../../../contracts/stream.ts";
+import { placeOf } from "./place.ts";
+
+const AGAIN_MS = 4_500;
+/** Chats in which it is shown at once: it is a courtesy, and each costs a request every few seconds. */
+const MOST = 50;
+
+export interface Typing {
+  start(conversation: string): void;
+  stop(conversation: string): void;
+  stopAll(): void;
+  /** While a turn runs. */
+  during(conversation: string, events: AsyncIterable<StreamEvent>): void;
+}
+
+export function createTyping({ api, logger }: { readonly api: Api; readonly logger: Logger }): Typing {
+  const shown = new Map<string, { readonly timer: NodeJS.Timeout; turns: number }>();
+
+  function start(conversation: string): void {
+    const existing = shown.get(conversation);
+    if (existing) existing.turns++;
+    if (existing || shown.size >= MOST) return;
+    const { chat, thread } = placeOf(conversation);
+    const show = (): void => {
+      api.sendChatAction(chat, "typing", thread).catch(() => undefined);
+    };
+    show();
+    shown.set(conversation, { timer: setInterval(show, AGAIN_MS), turns: 1 });
+  }
+
+  function stop(conversation: string): void {
+    const entry = shown.get(conversation);
+    if (!entry || --entry.turns > 0) return;
+    clearInterval(entry.timer);
+    shown.delete(conversation);
+  }
+
+  async function until(conversation: string, events: AsyncIterable<StreamEvent>): Promise<void> {
+    start(conversation);
+    try {
+      for await (const event of events) if (isFinal(event) || event.type === "turn.waiting") return;
+    } finally {
+      stop(conversation);
+    }
+  }
+
+  return {
+    start,
+    stop,
+    stopAll() {
+      for (const { timer } of shown.values()) clearInterval(timer);
+      shown.clear();
+    },
+    during(conversation, events) {
+      until(conversation, events).catch((err: unknown) => logger.debug({ err }, "a turn could not be followed"));
+    },
+  };
+}

@@ -1,0 +1,105 @@
+/** What the platform keeps of a bot. */
+
+import type { Update, User } from "grammy/types";
+
+export interface SentMessage {
+  readonly id: number;
+  readonly chat: number;
+  text: string;
+  readonly thread?: number;
+  readonly replyTo?: number;
+  readonly files: { readonly method: string; readonly name: string; readonly bytes: Buffer }[];
+  readonly reactions: string[];
+  edits: number;
+  deleted: boolean;
+}
+
+export interface StoredFile {
+  readonly path: string;
+  readonly size?: number;
+  content(): AsyncIterable<Buffer> | Iterable<Buffer>;
+}
+
+export interface BotCall {
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+export interface BotState {
+  readonly me: User;
+  /** Not confirmed yet. */
+  readonly updates: Update[];
+  readonly chats: Set<number>;
+  readonly sent: SentMessage[];
+  /** Chat actions, as `1 typing`. */
+  readonly actions: string[];
+  readonly calls: { readonly method: string; readonly body: Readonly<Record<string, unknown>> }[];
+  /** By file_id. */
+  readonly files: Map<string, StoredFile>;
+  commands: readonly { readonly command: string; readonly description: string }[];
+  webhook: string;
+  nextMessage: number;
+  /** Long polls: those that are open, the most that were open at once, and those that were refused because one was. */
+  readonly polls: { open: number; most: number; refused: number };
+  /** Ids of updates that were confirmed, in order. */
+  readonly confirmed: number[];
+  /** A call that it names is refused. */
+  refuse: ((method: string, body: Readonly<Record<string, unknown>>) => Refusal | undefined) | undefined;
+  put(update: object): void;
+  /** Resolves when there is an update, or the time is over, or the signal aborts. */
+  changed(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** An answer of the platform that is no success. */
+export class Refusal extends Error {
+  readonly code: number;
+  readonly parameters: object | undefined;
+
+  constructor(code: number, description: string, parameters?: object) {
+    super(description);
+    this.code = code;
+    this.parameters = parameters;
+  }
+
+  document(): object {
+    const { code, message, parameters } = this;
+    return { ok: false, error_code: code, description: message, ...(parameters === undefined ? {} : { parameters }) };
+  }
+}
+
+export const tooMany = (retryAfterS: number): Refusal =>
+  new Refusal(429, `Too Many Requests: retry after ${retryAfterS}`, { retry_after: retryAfterS });
+
+export function botState(me: User): BotState {
+  let wake = Promise.withResolvers<void>();
+  let nextUpdate = 1;
+  return {
+    me,
+    updates: [],
+    chats: new Set(),
+    sent: [],
+    actions: [],
+    calls: [],
+    files: new Map(),
+    commands: [],
+    webhook: "",
+    nextMessage: 1,
+    polls: { open: 0, most: 0, refused: 0 },
+    confirmed: [],
+    refuse: undefined,
+    put(update) {
+      this.updates.push({ update_id: nextUpdate++, ...update });
+      wake.resolve();
+      wake = Promise.withResolvers();
+    },
+    async changed(ms, signal) {
+      if (this.updates.length > 0 || ms === 0 || signal.aborted) return;
+      const over = Promise.withResolvers<void>();
+      const timer = setTimeout(over.resolve, ms);
+      signal.addEventListener("abort", () => over.resolve(), { once: true });
+      await Promise.race([wake.promise, over.promise]);
+      clearTimeout(timer);
+    },
+  };
+}

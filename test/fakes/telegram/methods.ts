@@ -1,0 +1,167 @@
+/** The methods of the Bot API that a bot of ours calls, with their refusals in the platform's words. */
+
+import { type BotCall, type BotState, Refusal, type SentMessage } from "./bot.ts";
+
+type Method = (bot: BotState, call: BotCall) => unknown;
+
+const MOST_TEXT = 4_096;
+/** What bots may react with; a part of the platform's list. */
+const EMOJI = new Set(["👍", "👎", "❤", "🔥", "👀", "🎉", "🤔", "😢", "👌", "✍"]);
+const ACTIONS = new Set(["typing", "upload_photo", "upload_document", "record_voice", "upload_voice"]);
+
+/** By their names in small letters: the platform does not tell them apart. */
+export const methods: Readonly<Record<string, Method>> = {
+  getme: ({ me }) => ({
+    ...me,
+    can_join_groups: true,
+    can_read_all_group_messages: false,
+    supports_inline_queries: false,
+  }),
+  getupdates: getUpdates,
+  getwebhookinfo: ({ webhook, updates }) => ({ url: webhook, pending_update_count: updates.length }),
+  setwebhook(bot, { body }) {
+    bot.webhook = String(body["url"] ?? "");
+    return true;
+  },
+  deletewebhook(bot) {
+    bot.webhook = "";
+    return true;
+  },
+  setmycommands(bot, { body }) {
+    bot.commands = JSON.parse(JSON.stringify(body["commands"]));
+    for (const { command, description } of bot.commands) {
+      if (!/^[a-z0-9_]{1,32}$/.test(command)) throw new Refusal(400, "Bad Request: BOT_COMMAND_INVALID");
+      if (description.length < 1 || description.length > 256) {
+        throw new Refusal(400, "Bad Request: BOT_COMMAND_DESCRIPTION_INVALID");
+      }
+    }
+    return true;
+  },
+  sendmessage: (bot, { body }) => shown(bot, put(bot, body, checkedText(body["text"]))),
+  senddocument: (bot, { body }) => shown(bot, putFile(bot, "sendDocument", body, body["document"])),
+  sendphoto: (bot, { body }) => shown(bot, putFile(bot, "sendPhoto", body, body["photo"])),
+  editmessagetext(bot, { body }) {
+    const message = found(bot, body, "edit");
+    const text = checkedText(body["text"]);
+    if (text === message.text) {
+      throw new Refusal(
+        400,
+        "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
+      );
+    }
+    message.text = text;
+    message.edits++;
+    return shown(bot, message);
+  },
+  deletemessage(bot, { body }) {
+    found(bot, body, "delete").deleted = true;
+    return true;
+  },
+  setmessagereaction(bot, { body }) {
+    const reactions = body["reaction"] as readonly { readonly emoji: string }[];
+    const bad = reactions.find(({ emoji }) => !EMOJI.has(emoji));
+    if (bad) throw new Refusal(400, "Bad Request: REACTION_INVALID");
+    const message = bot.sent.find(({ id }) => id === Number(body["message_id"]));
+    message?.reactions.splice(0, Number.POSITIVE_INFINITY, ...reactions.map(({ emoji }) => emoji));
+    return true;
+  },
+  sendchataction(bot, { body }) {
+    if (!ACTIONS.has(String(body["action"]))) throw new Refusal(400, "Bad Request: wrong parameter action in request");
+    bot.actions.push(`${chatOf(bot, body)} ${body["action"]}`);
+    return true;
+  },
+  getfile(bot, { body }) {
+    const file = bot.files.get(String(body["file_id"]));
+    if (file === undefined) throw new Refusal(400, "Bad Request: invalid file_id");
+    if ((file.size ?? 0) > 20 * 1024 ** 2) throw new Refusal(400, "Bad Request: file is too big");
+    return { file_id: body["file_id"], file_unique_id: "u", file_path: file.path, file_size: file.size };
+  },
+};
+
+/** The platform ends the poll that is open when another begins; here the newcomer is refused, so that none passes unseen. */
+async function getUpdates(bot: BotState, { body, signal }: BotCall): Promise<unknown> {
+  if (bot.webhook !== "") {
+    throw new Refusal(
+      409,
+      "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
+    );
+  }
+  if (bot.polls.open > 0) {
+    bot.polls.refused++;
+    throw new Refusal(
+      409,
+      "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",
+    );
+  }
+  const offset = Number(body["offset"] ?? 0);
+  while (bot.updates[0] !== undefined && bot.updates[0].update_id < offset) {
+    bot.confirmed.push(bot.updates[0].update_id);
+    bot.updates.shift();
+  }
+  bot.polls.most = Math.max(bot.polls.most, ++bot.polls.open);
+  try {
+    await bot.changed(Number(body["timeout"] ?? 0) * 1_000, signal);
+    const allowed = body["allowed_updates"] as readonly string[] | undefined;
+    const wanted = (update: object): boolean => allowed === undefined || allowed.some((kind) => kind in update);
+    return bot.updates.filter(wanted).slice(0, Number(body["limit"] ?? 100));
+  } finally {
+    bot.polls.open--;
+  }
+}
+
+function checkedText(value: unknown): string {
+  const text = typeof value === "string" ? value : "";
+  if (text.trim() === "") throw new Refusal(400, "Bad Request: message text is empty");
+  if (text.length > MOST_TEXT) throw new Refusal(400, "Bad Request: message is too long");
+  if (!text.isWellFormed()) throw new Refusal(400, "Bad Request: strings must be encoded in UTF-8");
+  return text;
+}
+
+function chatOf(bot: BotState, body: BotCall["body"]): number {
+  const chat = Number(body["chat_id"]);
+  if (!bot.chats.has(chat)) throw new Refusal(400, "Bad Request: chat not found");
+  return chat;
+}
+
+function put(bot: BotState, body: BotCall["body"], text: string, files: SentMessage["files"] = []): SentMessage {
+  const reply = body["reply_parameters"];
+  const replyTo = (typeof reply === "string" ? JSON.parse(reply) : reply)?.message_id;
+  const thread = body["message_thread_id"];
+  const message = {
+    id: bot.nextMessage++,
+    chat: chatOf(bot, body),
+    // The platform takes white space at the ends away.
+    text: text.trim(),
+    ...(thread === undefined ? {} : { thread: Number(thread) }),
+    ...(replyTo === undefined ? {} : { replyTo: Number(replyTo) }),
+    files,
+    reactions: [],
+    edits: 0,
+    deleted: false,
+  };
+  bot.sent.push(message);
+  return message;
+}
+
+function putFile(bot: BotState, method: string, body: BotCall["body"], value: unknown): SentMessage {
+  // A file of the form, which `attach://NAME` points to.
+  const given = typeof value === "string" ? body[value.replace("attach://", "")] : value;
+  const { name, bytes } = (given ?? {}) as { readonly name?: string; readonly bytes?: Buffer };
+  if (name === undefined || bytes === undefined)
+    throw new Refusal(400, "Bad Request: there is no document in the request");
+  if (bytes.length === 0) throw new Refusal(400, "Bad Request: file must be non-empty");
+  return put(bot, body, "", [{ method, name, bytes }]);
+}
+
+function found(bot: BotState, body: BotCall["body"], verb: string): SentMessage {
+  const message = bot.sent.find(
+    ({ id, chat, deleted }) => id === Number(body["message_id"]) && chat === Number(body["chat_id"]) && !deleted,
+  );
+  if (message === undefined) throw new Refusal(400, `Bad Request: message to ${verb} not found`);
+  return message;
+}
+
+function shown(bot: BotState, { id, chat, text }: SentMessage): object {
+  const type = chat < 0 ? "supergroup" : "private";
+  return { message_id: id, from: bot.me, chat: { id: chat, type }, date: Math.floor(Date.now() / 1_000), text };
+}

@@ -1,0 +1,80 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { splitMarkdown } from "../../../runtime/domain/fenced-pieces.ts";
+
+/** Lines of prose and of code, with fences of both kinds in and out of order. */
+const line = fc.oneof(
+  fc.string({ maxLength: 120 }),
+  fc.string({ unit: "grapheme", maxLength: 60 }),
+  fc.constantFrom(
+    "```",
+    "```ts",
+    "~~~",
+    "````",
+    "  ```",
+    "    ```",
+    "```js with words",
+    "a ``` b",
+    "",
+    `${"`".repeat(80)}`,
+  ),
+);
+const text = fc.array(line, { maxLength: 60 }).map((lines) => lines.join("\n"));
+
+/** What was added at the cuts, taken away again: an opening line that repeats one, and a closing one. */
+function withoutAdded(pieces: readonly string[], whole: string): string {
+  let rest = whole;
+  return pieces
+    .map((piece) => {
+      // The longest part of the piece that the text goes on with is its own.
+      for (const from of [0, piece.indexOf("\n") + 1]) {
+        for (const to of [piece.length, piece.lastIndexOf("\n") + 1, piece.lastIndexOf("\n")]) {
+          const own = piece.slice(from, Math.max(from, to));
+          if (own !== "" && rest.startsWith(own)) {
+            rest = rest.slice(own.length);
+            return own;
+          }
+        }
+      }
+      return `<${piece}>`;
+    })
+    .join("");
+}
+
+it("keeps to the limit, splits no character, and adds nothing but fences at the cuts", () => {
+  fc.assert(
+    fc.property(text, fc.integer({ min: 200, max: 400 }), (given, limit) => {
+      const pieces = splitMarkdown(given.toWellFormed(), limit);
+      for (const piece of pieces) {
+        expect(piece.length).toBeLessThanOrEqual(limit);
+        expect(piece.isWellFormed()).toBe(true);
+      }
+      expect(withoutAdded(pieces, given.toWellFormed())).toBe(given.toWellFormed());
+    }),
+  );
+});
+
+it("closes a code block at the end of a message and begins the next one with it, language and all", () => {
+  const code = Array.from({ length: 40 }, (_, n) => `const line${n} = ${n};`);
+  const pieces = splitMarkdown(["Look:", "```ts", ...code, "```", "That is all."].join("\n"), 300);
+  expect(pieces.length).toBeGreaterThan(2);
+  for (const piece of pieces.slice(1)) expect(piece).toMatch(/^```ts\n/);
+  for (const piece of pieces) expect(piece.match(/^```/gm)?.length).toBe(2);
+  expect(pieces.at(-1)).toMatch(/```\nThat is all\.$/);
+});
+
+it("takes no fence of another kind for the end of a block", () => {
+  const inner = `~~~\n${"a line\n".repeat(60)}\`\`\`\n${"b line\n".repeat(60)}~~~\nend`;
+  for (const piece of splitMarkdown(inner, 300).slice(1, -1)) expect(piece).toMatch(/^~~~\n[^`]*(?:```\n[^`]*)?~~~\s*$/);
+});
+
+it("leaves a text alone that fits, and an empty one without pieces", () => {
+  expect(splitMarkdown("```\nopen", 200)).toEqual(["```\nopen"]);
+  expect(splitMarkdown("", 200)).toEqual([]);
+});
+
+it("splits 10 MB in time that grows with the length", () => {
+  const large = `${"a line of words that goes on\n".repeat(350_000)}`;
+  const pieces = splitMarkdown(large, 4_096);
+  expect(pieces.join("")).toBe(large);
+});

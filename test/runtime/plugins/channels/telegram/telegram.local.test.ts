@@ -1,0 +1,496 @@
+/** The Telegram channel against the platform's fake, through the contract of channels. */
+
+import { describe, expect, it, onTestFinished } from "vitest";
+import type {
+  Channel,
+  CommandReply,
+  CommandRequest,
+  InboundMessage,
+  OutboundMessage,
+} from "../../../../../runtime/contracts/channel.ts";
+import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
+import type { Logger } from "../../../../../runtime/contracts/ports.ts";
+import type { StreamEvent } from "../../../../../runtime/contracts/stream.ts";
+import { createTelegramChannel } from "../../../../../runtime/plugins/channels/telegram/index.ts";
+import { Refusal, tooMany } from "../../../../fakes/telegram/bot.ts";
+import { startTelegramFake, type TelegramBot } from "../../../../fakes/telegram/index.ts";
+import { channelContract } from "../../../../support/channel-contract.ts";
+import { until } from "../../../../support/eventually.ts";
+
+const OWNER = 1;
+
+/** Everything that is logged, as text. */
+function recordingLogger(lines: string[]): Logger {
+  const write = (bindings: object, message: string): void => {
+    const { err } = bindings as { readonly err?: unknown };
+    const error = err instanceof Error ? `${err.stack} ${JSON.stringify(err, Object.getOwnPropertyNames(err))}` : "";
+    lines.push(`${message} ${JSON.stringify(bindings)} ${error}`);
+  };
+  const logger: Logger = { debug: write, info: write, warn: write, error: write, child: () => logger };
+  return logger;
+}
+
+async function connected(given: { ownerId?: string } = { ownerId: String(OWNER) }) {
+  const fake = await startTelegramFake();
+  const bot = fake.bot();
+  const log: string[] = [];
+  const channel = createTelegramChannel({
+    id: "telegram",
+    token: bot.token,
+    ownerId: given.ownerId,
+    baseUrl: `${fake.url}/`,
+    newId: () => "id",
+    logger: recordingLogger(log),
+  });
+  const accepted: InboundMessage[] = [];
+  const commands: CommandRequest[] = [];
+  const handlers = {
+    message: async (_message: InboundMessage): Promise<void> => undefined,
+    command: async (_command: CommandRequest): Promise<CommandReply> => ({ text: "done" }),
+    events: async function* (): AsyncGenerator<StreamEvent> {},
+  };
+  channel.onMessage(async (message) => {
+    await handlers.message(message);
+    accepted.push(message);
+    return { turnId: `t${accepted.length}`, agent: "main", fresh: true };
+  });
+  channel.onCommand(async (command) => {
+    commands.push(command);
+    return handlers.command(command);
+  });
+  channel.onFollow?.(() => handlers.events());
+  await channel.start();
+  onTestFinished(() => channel.stop());
+  return { fake, bot, channel, accepted, commands, handlers, log };
+}
+
+/** Receives until it is ended; `failed` is why it has ended by itself. */
+function receiving(channel: Channel) {
+  const ending = new AbortController();
+  const states: (string | undefined)[] = [];
+  const received = channel.receiver?.receive({ signal: ending.signal, connected: (reason) => states.push(reason) });
+  const failed = (received ?? Promise.resolve()).then(
+    () => null,
+    (error: unknown) => error as Error,
+  );
+  const end = async (): Promise<void> => {
+    ending.abort();
+    await failed;
+  };
+  onTestFinished(end);
+  return { states, failed, end };
+}
+
+const reply = (text: string, more: Partial<OutboundMessage> = {}): OutboundMessage => ({
+  address: { channel: "telegram", conversation: "1", user: "1" },
+  agent: "main",
+  turnId: "t",
+  text,
+  ...more,
+});
+const textsOf = ({ state }: TelegramBot): string[] => state.sent.map(({ text }) => text);
+
+describe("a Telegram channel", () => {
+  describe("keeps the contract of channels", () => {
+    // Made by each test of the contract, which starts and stops it.
+    channelContract(async () => {
+      const { channel, bot } = await connected();
+      bot.state.chats.add(1);
+      return { channel, conversation: "1" };
+    });
+  });
+
+  describe("receives", () => {
+    it("what the owner writes, with conversation, sender, time and a key of its own", async () => {
+      const { bot, channel, accepted } = await connected();
+      const { states } = receiving(channel);
+      bot.say("hello");
+      bot.say("to all", { chat: -100 });
+      bot.say("in a topic", { chat: -100, with: { message_thread_id: 7, is_topic_message: true } });
+      await until(() => accepted.length === 3);
+      const botId = bot.token.split(":")[0];
+      expect(accepted[0]).toEqual({
+        address: { channel: "telegram", conversation: "1", user: "1" },
+        agent: "",
+        externalId: `${botId}:1`,
+        text: "hello",
+        owner: true,
+        sentAt: expect.stringMatching(/^20\d\d-.*Z$/),
+      });
+      expect(accepted.slice(1).map(({ address }) => address.conversation)).toEqual(["-100", "-100:7"]);
+      expect(states[0]).toBeUndefined();
+    });
+
+    it("nothing of strangers, bots, channels and anonymous administrators, who get no answer and no sign", async () => {
+      const { bot, channel, accepted, commands } = await connected();
+      receiving(channel);
+      bot.say("hello", { from: 2 });
+      bot.say("/status", { from: 2 });
+      bot.say("as the group", { chat: -100, with: { sender_chat: { id: -100, type: "supergroup", title: "Group" } } });
+      bot.update({
+        channel_post: { message_id: 9, chat: { id: -5, type: "channel", title: "c" }, date: 1, text: "x" },
+      });
+      bot.say("the owner");
+      await until(() => accepted.length === 1);
+      expect([accepted[0]?.text, commands]).toEqual(["the owner", []]);
+      expect([bot.state.sent, bot.state.actions.filter((action) => !action.startsWith("1 "))]).toEqual([[], []]);
+    });
+
+    it("nobody where there is no owner", async () => {
+      const { bot, channel, accepted } = await connected({});
+      receiving(channel);
+      bot.say("hello");
+      await until(() => bot.state.confirmed.length === 1);
+      expect([accepted, bot.state.sent]).toEqual([[], []]);
+    });
+
+    it("confirms a message only when it is durable, and gets it again under its key where that failed", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      handlers.message = async () => {
+        throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
+      };
+      bot.say("one");
+      bot.say("two");
+      const first = receiving(channel);
+      expect(await first.failed).toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+      expect([bot.state.confirmed, textsOf(bot)]).toEqual([[], []]);
+      handlers.message = async () => undefined;
+      receiving(channel);
+      await until(() => bot.state.confirmed.length === 2);
+      expect(accepted.map(({ text }) => text)).toEqual(["one", "two"]);
+    });
+
+    it("what was not taken when it ends is the next receiver's, and what was taken is not", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      bot.say("one");
+      bot.say("two");
+      const first = receiving(channel);
+      const held = Promise.withResolvers<void>();
+      const entered = Promise.withResolvers<void>();
+      handlers.message = () => {
+        entered.resolve();
+        return held.promise;
+      };
+      await entered.promise;
+      const ended = first.end();
+      held.resolve();
+      await ended;
+      handlers.message = async () => undefined;
+      expect(accepted.map(({ text }) => text)).toEqual(["one"]);
+      expect(bot.state.confirmed).toEqual([1]);
+      receiving(channel);
+      await until(() => accepted.length === 2);
+      expect(accepted[1]?.text).toBe("two");
+      expect(bot.state.polls).toMatchObject({ most: 1, refused: 0 });
+    });
+
+    it("tells the owner why a message is refused for good, and goes on", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      handlers.message = async ({ text }) => {
+        if (text !== "ok")
+          throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", 'There is no agent "x".', { hint: "Agents: main." });
+      };
+      receiving(channel);
+      bot.say("bad");
+      bot.say("ok");
+      await until(() => accepted.length === 1);
+      expect(bot.state.sent).toMatchObject([{ text: 'There is no agent "x". Agents: main.', replyTo: 1 }]);
+    });
+
+    it("in the order of each chat, all of a burst, once", async () => {
+      const { bot, channel, accepted } = await connected();
+      for (let n = 0; n < 5_000; n++) bot.say(`${n}`, { chat: -1 - (n % 50) });
+      receiving(channel);
+      await until(() => accepted.length >= 5_000);
+      const byChat = Map.groupBy(accepted, ({ address }) => address.conversation);
+      expect(byChat.size).toBe(50);
+      for (const messages of byChat.values()) {
+        const numbers = messages.map(({ text }) => Number(text));
+        expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+      }
+      expect(new Set(accepted.map(({ externalId }) => externalId)).size).toBe(5_000);
+    });
+
+    it("lives through what the platform never sends", async () => {
+      const { bot, channel, accepted } = await connected();
+      const message = { message_id: 1, date: 1, chat: { id: 1, type: "private" }, from: { id: 1, is_bot: false } };
+      const odd = [
+        {},
+        { message: null },
+        { message: {} },
+        { message: { ...message, from: undefined } },
+        { message: { ...message, chat: null } },
+        { message: { ...message, chat: { id: 2 ** 60 } } },
+        { message: { ...message, text: null } },
+        { message: { ...message, text: "", entities: [] } },
+        { message: { ...message, text: 7 } },
+        { message: { ...message, photo: [], text: "empty photo" } },
+        { message: { ...message, new_chat_members: [] } },
+        { message: { ...message, entities: "x", text: "odd entities" } },
+        { message: { ...message, date: "x", text: "odd date" } },
+        { unknown: { a: 1 } },
+      ];
+      for (const update of odd) bot.update(update);
+      bot.say("after all");
+      receiving(channel);
+      await until(() => accepted.some(({ text }) => text === "after all"));
+      expect(bot.state.updates.length).toBeLessThanOrEqual(1);
+    });
+
+    it("says that it types while a turn runs", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      const ends = Promise.withResolvers<void>();
+      handlers.events = async function* () {
+        await ends.promise;
+        yield { type: "turn.failed", turn_id: "t", session: "s", error: {} } as unknown as StreamEvent;
+      };
+      receiving(channel);
+      bot.say("hello");
+      await until(() => accepted.length === 1 && bot.state.actions.length > 0);
+      expect(bot.state.actions[0]).toBe("1 typing");
+      ends.resolve();
+    });
+
+    it("says what is wrong in sentences without the token, and ends", async () => {
+      const { fake, bot, channel, log } = await connected();
+      const failures: string[] = [];
+      const fails = async (): Promise<void> => {
+        const error = await receiving(channel).failed;
+        expect(error).toBeInstanceOf(ChannelError);
+        failures.push(error?.message ?? "");
+      };
+      fake.fault = "down";
+      await fails();
+      fake.fault = "bad-gateway";
+      await fails();
+      fake.fault = "none";
+      bot.state.webhook = "https://example.org";
+      await fails();
+      bot.state.webhook = "";
+      bot.state.polls.open = 1;
+      await fails();
+      bot.state.polls.open = 0;
+      bot.state.refuse = () => new Refusal(500, "Internal Server Error");
+      await fails();
+      bot.revoke();
+      await fails();
+      expect(failures).toEqual([
+        expect.stringMatching(/^Telegram cannot be reached \(\w+\)\.$/),
+        "Telegram cannot be reached, or what answers is not Telegram.",
+        expect.stringContaining("A webhook is set for this bot"),
+        expect.stringContaining("Another program receives this bot's messages"),
+        "Telegram answers 500: Internal Server Error.",
+        expect.stringContaining("Telegram refuses the bot's token"),
+      ]);
+      const secret = bot.token.split(":")[1] ?? "";
+      expect([...failures, ...log].join("\n")).not.toContain(secret);
+    });
+
+    it("waits as long as it is asked to", async () => {
+      const { bot, channel, accepted } = await connected();
+      let refused = 0;
+      bot.state.refuse = (method, { timeout }) =>
+        method === "getUpdates" && timeout !== 0 && refused++ === 0 ? tooMany(1) : undefined;
+      const { failed, end } = receiving(channel);
+      await until(() => refused === 1);
+      bot.say("hello");
+      await until(() => accepted.length === 1);
+      await end();
+      expect(await failed).toBeNull();
+    });
+  });
+
+  describe("takes commands", () => {
+    it("also with its name, and answers them, and says what is wrong with one", async () => {
+      const { bot, channel, commands, handlers } = await connected();
+      handlers.command = async ({ line }) => {
+        if (line === "/dance") {
+          throw new RuntimeError("RUNTIME_COMMAND_UNKNOWN", "There is no command /dance.", {
+            hint: "Commands: /stop.",
+          });
+        }
+        return { text: `did ${line}` };
+      };
+      receiving(channel);
+      for (const line of ["/think high", "/stop@cairn_bot", "/dance", "/start"]) bot.say(line);
+      await until(() => bot.state.sent.length === 4);
+      expect(commands.map(({ line, owner, agent }) => [line, owner, agent])).toEqual([
+        ["/think high", true, ""],
+        ["/stop", true, ""],
+        ["/dance", true, ""],
+      ]);
+      expect(textsOf(bot)).toEqual([
+        "did /think high",
+        "did /stop",
+        "There is no command /dance. Commands: /stop.",
+        expect.stringContaining("/interrupt TEXT - abort"),
+      ]);
+    });
+
+    it("puts them into the menu of Telegram, and says where that fails", async () => {
+      const { bot, channel } = await connected();
+      const first = receiving(channel);
+      await until(() => first.states.length > 0);
+      expect(bot.state.commands.map(({ command }) => command)).toContain("stop");
+      await first.end();
+      bot.state.refuse = (method) => (method === "setMyCommands" ? new Refusal(400, "Bad Request: no") : undefined);
+      const second = receiving(channel);
+      await until(() => second.states.length > 0);
+      expect(second.states[0]).toBe("the menu of commands could not be set: Telegram answers 400: Bad Request: no.");
+    });
+  });
+
+  describe("takes files", () => {
+    const file = (bytes: Buffer, size?: number) => ({
+      path: "documents/file_1",
+      ...(size === undefined ? {} : { size }),
+      content: () => [bytes],
+    });
+
+    it("of each kind, with their captions", async () => {
+      const { bot, channel, accepted } = await connected();
+      bot.state.files.set("f", file(Buffer.from("abc")));
+      const one = { file_id: "f", file_unique_id: "u" };
+      const size = { ...one, width: 1, height: 1 };
+      bot.say("", { with: { photo: [{ ...size, file_id: "small" }, size], caption: "a photo" } });
+      bot.say("", { with: { document: { ...one, file_name: "a.pdf", mime_type: "application/pdf" } } });
+      bot.say("", { with: { voice: { ...one, duration: 1 } } });
+      receiving(channel);
+      await until(() => accepted.length === 3);
+      const data = Buffer.from("abc").toString("base64");
+      expect(accepted.map(({ text, attachments }) => [text, attachments])).toEqual([
+        ["a photo", [{ name: "photo-1.jpg", mediaType: "image/jpeg", data }]],
+        ["", [{ name: "a.pdf", mediaType: "application/pdf", data }]],
+        ["", [{ name: "voice-3.ogg", mediaType: "audio/ogg", data }]],
+      ]);
+    });
+
+    it("up to 20 MB, whatever was said about their size: the text goes in without what is larger", async () => {
+      const { bot, channel, accepted } = await connected();
+      const piece = Buffer.alloc(1024 ** 2);
+      bot.state.files.set("honest", file(piece, 2 * 1024 ** 3));
+      bot.state.files.set("endless", {
+        path: "endless",
+        content: function* () {
+          for (;;) yield piece;
+        },
+      });
+      for (const id of ["honest", "endless"]) {
+        bot.say("", { with: { document: { file_id: id, file_unique_id: id, file_name: id }, caption: id } });
+      }
+      bot.say("", { with: { sticker: {} } });
+      receiving(channel);
+      await until(() => bot.state.sent.length === 3);
+      expect(accepted.map(({ text, attachments }) => [text, attachments])).toEqual([
+        ["honest", undefined],
+        ["endless", undefined],
+      ]);
+      expect(textsOf(bot)).toEqual([
+        "Telegram gives bots no file of more than 20 MB: honest.",
+        "Telegram gives bots no file of more than 20 MB: endless.",
+        "Agents are given text, pictures, recordings and files, and nothing else.",
+      ]);
+    });
+
+    it("comes back to a message whose file could not be fetched", async () => {
+      const { bot, channel, accepted } = await connected();
+      bot.say("", { with: { document: { file_id: "f", file_unique_id: "u" }, caption: "look" } });
+      bot.state.refuse = (method) => (method === "getFile" ? new Refusal(500, "Internal Server Error") : undefined);
+      expect(await receiving(channel).failed).toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+      bot.state.refuse = undefined;
+      bot.state.files.set("f", file(Buffer.from("x")));
+      receiving(channel);
+      await until(() => accepted.length === 1);
+      expect(accepted[0]?.attachments).toHaveLength(1);
+    });
+  });
+
+  describe("sends", () => {
+    async function ready() {
+      const given = await connected();
+      given.bot.state.chats.add(1);
+      return given;
+    }
+
+    it("a long text in parts that Telegram takes, and goes on with the rest after a failure", async () => {
+      const { bot, channel } = await ready();
+      const text = Array.from({ length: 900 }, (_, n) => `word${n}`)
+        .join(" ")
+        .repeat(2);
+      const kept: unknown[] = [];
+      bot.state.refuse = (method) =>
+        method === "sendMessage" && bot.state.sent.length === 2 ? new Refusal(500, "Internal Server Error") : undefined;
+      const keep = async (sent: unknown): Promise<void> => void kept.push(sent);
+      await expect(channel.send(reply(text), keep)).rejects.toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+      expect(kept.at(-1)).toEqual({ primary: "1", overflow: ["2"] });
+      bot.state.refuse = undefined;
+      const sent = await channel.send(reply(text, { sent: { primary: "1", overflow: ["2"] } }), keep);
+      expect(sent).toEqual({ primary: "1", overflow: ["2", "3", "4"] });
+      expect(textsOf(bot).join(" ")).toBe(text);
+    });
+
+    it("notices, files, answers and choices", async () => {
+      const { bot, channel } = await ready();
+      const { message_id: id } = bot.say("asked");
+      const attach = (name: string, mediaType: string) => ({
+        name,
+        mediaType,
+        data: Buffer.from(name).toString("base64"),
+      });
+      const question = { id: "q", text: "Which?", choices: ["red", "blue"], expires_at: "2030-01-01T00:00:00Z" };
+      const attachments = [attach("a.png", "image/png"), attach("a.txt", "text/plain")];
+      await channel.send(
+        reply("Which?", { notice: "It was interrupted.", attachments, replyTo: String(id), question }),
+      );
+      expect(
+        bot.state.sent.map(({ text, replyTo, files }) => [
+          text,
+          replyTo,
+          files.map(({ method, name }) => `${method} ${name}`),
+        ]),
+      ).toEqual([
+        ["Which?\n\nIt was interrupted.", id, []],
+        ["", undefined, ["sendPhoto a.png"]],
+        ["", undefined, ["sendDocument a.txt"]],
+      ]);
+      const last = bot.state.calls.at(-1)?.body["reply_markup"];
+      expect(JSON.parse(String(last))).toMatchObject({ keyboard: [[{ text: "red" }], [{ text: "blue" }]] });
+    });
+
+    it("after the pause that Telegram asks for, and leaves a longer one to the outbox", async () => {
+      const { bot, channel } = await ready();
+      let calls = 0;
+      bot.state.refuse = () => (calls++ === 0 ? tooMany(1) : undefined);
+      await channel.send(reply("hello"));
+      expect(textsOf(bot)).toEqual(["hello"]);
+      bot.state.refuse = () => tooMany(3_000);
+      await expect(channel.send(reply("later"))).rejects.toMatchObject({ message: expect.stringContaining("429") });
+    });
+
+    it("edits: what is longer gets further messages, what is shorter loses them, what is the same stays", async () => {
+      const { bot, channel } = await ready();
+      const sent = await channel.send(reply("short"));
+      expect(sent).toEqual({ primary: "1", overflow: [] });
+      const longer = await channel.edit?.("1", "1", "long ".repeat(1_500));
+      expect(longer).toEqual({ primary: "1", overflow: ["2"] });
+      expect(await channel.edit?.("1", "1", "short", ["2"])).toEqual({ primary: "1", overflow: [] });
+      expect(bot.state.sent.map(({ text, deleted }) => [text.slice(0, 5), deleted])).toEqual([
+        ["short", false],
+        ["long ", true],
+      ]);
+      expect(await channel.edit?.("1", "1", "short", ["2"])).toEqual({ primary: "1", overflow: [] });
+      bot.state.refuse = (method) => (method === "sendMessage" ? new Refusal(500, "Internal Server Error") : undefined);
+      await expect(channel.edit?.("1", "1", "long ".repeat(1_500))).rejects.toMatchObject({
+        code: "CHANNEL_CONNECTION_LOST",
+      });
+    });
+
+    it("reactions that Telegram knows", async () => {
+      const { bot, channel } = await ready();
+      await channel.send(reply("hello"));
+      await channel.react?.("1", "1", "👍");
+      expect(bot.state.sent[0]?.reactions).toEqual(["👍"]);
+      await expect(channel.react?.("1", "1", "🦤")).rejects.toThrow("REACTION_INVALID");
+    });
+  });
+});
