@@ -131,9 +131,9 @@ function healthRows(health: Health, mark: Mark): [string, string][] {
       "provider",
       `${id} ${available ? mark.good("available") : mark.warn("not available")}`,
     ]),
-    ...Object.entries(channels).map(([id, { platform, state }]): [string, string] => [
+    ...Object.entries(channels).map(([id, { platform, state, reason }]): [string, string] => [
       "channel",
-      `${id}${platform === id ? "" : ` (${platform})`} ${state}`,
+      `${id}${platform === id ? "" : ` (${platform})`} ${state}${reason ? `: ${reason}` : ""}`,
     ]),
   ];
 }

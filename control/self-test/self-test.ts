@@ -4,6 +4,7 @@
  */
 
 import type { Client, Health } from "../../runtime/client/index.ts";
+import { isWell } from "../../runtime/contracts/channel.ts";
 import { CairnError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { SELF_TEST_SESSION } from "../../runtime/contracts/reading.ts";
 import type { MissingSandbox } from "../service/sandbox.ts";
@@ -124,12 +125,12 @@ export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
   await step("channel", "See `cairn logs --grep channel`.", async () => {
     needNode();
     const channels = Object.entries(health?.channels ?? {});
-    const down = channels.filter(([, { state }]) => state !== "up");
+    const down = channels.filter(([, { state }]) => !isWell(state));
     if (down.length > 0)
       throw new Error(
         down.map(([id, { state, reason }]) => `${id} is ${state}${reason ? `: ${reason}` : ""}`).join("; "),
       );
-    return `${channels.map(([id]) => id).join(", ") || "none"} up`;
+    return channels.map(([id, { state }]) => `${id} ${state}`).join(", ") || "none";
   });
 
   await step("sandbox", "See `cairn doctor --only system.sandbox`.", async (own) => {

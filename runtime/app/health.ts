@@ -1,6 +1,6 @@
 /** How the node is: what it hosts, what it can reach, and whether it accepts messages. */
 
-import type { Channel, ChannelState } from "../contracts/channel.ts";
+import { type Channel, type ChannelState, isWell } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
@@ -130,7 +130,7 @@ export function createHealth(deps: HealthDeps): Health {
       ]);
       const state = deps.state();
       const channelStates = channels();
-      const connected = Object.values(channelStates).every(({ state: one }) => one === "up" || one === "standby");
+      const connected = Object.values(channelStates).every((channel) => isWell(channel.state));
       return {
         status: statusOf(state, memory.reachable, available, connected && mesh.problem === null),
         version: deps.version,

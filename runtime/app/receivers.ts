@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { decorrelatedJitterGenerator, ExponentialBackoff } from "cockatiel";
 import type { ChannelState, Receiver } from "../contracts/channel.ts";
-import { RuntimeError } from "../contracts/errors.ts";
+import { CairnError, RuntimeError } from "../contracts/errors.ts";
 import type { Clock, Logger } from "../contracts/ports.ts";
 import type { LeaseTable } from "./leases.ts";
 
@@ -265,7 +265,8 @@ class ChannelReceiver {
       failures++;
       const reason = error instanceof Error ? error.message : "the connection has ended";
       this.state = { state: failures > maxRetries ? "down" : "connecting", reason };
-      this.#deps.logger.warn({ channel: id, failures, err: error }, "a channel has lost its connection");
+      const cause = error instanceof CairnError ? { reason } : { err: error };
+      this.#deps.logger.warn({ channel: id, failures, ...cause }, "a channel has lost its connection");
       await sleep(pauses.duration, undefined, { signal }).catch(() => undefined);
       pauses = pauses.next({});
     }

@@ -83,6 +83,11 @@ export type ChannelState =
    */
   | { readonly state: "standby" | "connecting" | "degraded" | "down"; readonly reason: string };
 
+/** Whether nobody has to look at it: it works, or another node receives. */
+export function isWell(state: string): boolean {
+  return state === "up" || state === "standby";
+}
+
 /** Receiving from a platform that gives the messages of an account to one receiver alone. */
 export interface Receiver {
   /** Of the account, such as the hash of the bot's token: of the nodes that share a database, one receives for it at a time. No secret. */

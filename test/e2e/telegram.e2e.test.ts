@@ -43,12 +43,12 @@ async function stateOf(node: NodeProcess): Promise<ChannelHealth> {
 /** The one of them that receives. */
 async function receiverOf(nodes: readonly NodeProcess[]): Promise<NodeProcess> {
   let found: NodeProcess[] = [];
-  const look = async (): Promise<number> => {
+  const receiving = async (): Promise<number> => {
     const states = await Promise.all(nodes.map(stateOf));
     found = nodes.filter((_, index) => states[index]?.state === "up");
     return found.length;
   };
-  await expect.poll(look, EVENTUALLY).toBe(1);
+  await expect.poll(receiving, EVENTUALLY).toBe(1);
   return found[0] as NodeProcess;
 }
 

@@ -10,7 +10,9 @@ import { openHost } from "../../control/update/manual/host.ts";
 import { manualNode } from "../../control/update/manual/node.ts";
 import type { UpdateHistory, UpdatePlan, UpdateResult } from "../../control/update/result.ts";
 import { ROOT } from "../../scripts/lib/paths.js";
+import { startTelegramFake, type TelegramBot } from "../fakes/telegram/index.ts";
 import { lacks } from "../lanes/tools.ts";
+import { until } from "../support/eventually.ts";
 import { type LoadReport, startLoad, summaryOf } from "../support/fleet-load.ts";
 import { type ManualFleetFixture, manualFleet, packed } from "../support/manual/fleet.ts";
 import { TOKEN } from "../support/node-process.ts";
@@ -35,8 +37,24 @@ async function operatorOf(fleet: ManualFleetFixture, hostKey?: string): Promise<
 const loadOn = ({ nodes }: ManualFleetFixture) =>
   startLoad(Object.fromEntries(nodes.map(({ name, url }) => [name, url])), TOKEN);
 
+/** The owner writes to a bot of the fleet all the time, in five chats. Resolves with how often. */
+function writing(bot: TelegramBot): () => Promise<number> {
+  let said = 0;
+  const timer = setInterval(() => bot.say(`Remember the word bot${said}.`, { chat: -1 - (said++ % 5) }), 300);
+  onTestFinished(() => clearInterval(timer));
+  return async () => {
+    clearInterval(timer);
+    await until(() => bot.state.sent.length >= said);
+    return said;
+  };
+}
+
 /** Every message was accepted once, and answered once. */
-async function expectAnswered({ database }: ManualFleetFixture, { sent, answered }: LoadReport): Promise<void> {
+async function expectAnswered(
+  { database }: ManualFleetFixture,
+  { sent, answered }: LoadReport,
+  byBot = 0,
+): Promise<void> {
   expect(answered).toBe(sent);
   const client = new pg.Client({ connectionString: database });
   await client.connect();
@@ -48,7 +66,8 @@ async function expectAnswered({ database }: ManualFleetFixture, { sent, answered
   );
   await client.end();
   const [{ inbox, done, replies, asked, different }] = rows;
-  expect({ done, replies, asked, different }).toEqual({ done: inbox, replies: inbox, asked: sent, different: sent });
+  const all = sent + byBot;
+  expect({ done, replies, asked, different }).toEqual({ done: inbox, replies: inbox, asked: all, different: all });
 }
 
 const versionsOf = async (fleet: ManualFleetFixture): Promise<string[]> =>
@@ -59,7 +78,9 @@ describe.skipIf(lacks("sshd", "postgresql"))(
   { timeout: LONG_MS },
   () => {
     it("gives each the new version, no message is lost or answered twice, and two always serve", async () => {
-      const fleet = await manualFleet(NAMES);
+      const telegram = await startTelegramFake();
+      const bot = telegram.bot();
+      const fleet = await manualFleet(NAMES, { url: telegram.url, token: bot.token });
       const next = await packed(NEXT);
       const [before] = await versionsOf(fleet);
       const own = await operatorOf(fleet);
@@ -71,13 +92,21 @@ describe.skipIf(lacks("sshd", "postgresql"))(
         expect.anything(),
       ]);
       const load = loadOn(fleet);
+      const written = writing(bot);
       const result = await own.document<UpdateResult>("update", "--mesh", "--prebuilt", next, "--canary", "b");
       const report = await load.stop();
+      const byBot = await written();
       console.log(`update --mesh of three nodes that were set up by hand: ${summaryOf(report)}`);
       expect(result).toMatchObject({ outcome: "updated", target: "manual", from: before, to: NEXT, reason: null });
       expect(await versionsOf(fleet)).toEqual([NEXT, NEXT, NEXT]);
-      await expectAnswered(fleet, report);
+      await expectAnswered(fleet, report, byBot);
       expect(report.fewest).toBe(2);
+      const { polls, sent } = bot.state;
+      console.log(
+        `a bot of theirs: ${byBot} messages, ${sent.length} answers, at most ${polls.most} receiving at once`,
+      );
+      expect(sent).toHaveLength(byBot);
+      expect(polls).toMatchObject({ most: 1, refused: 0 });
       const { rollouts } = await own.cairn<UpdateHistory>("update", "--mesh", "--history");
       expect(rollouts).toMatchObject([{ outcome: "passed", failed: null }]);
       expect(rollouts[0]?.done[0]).toBe("b");

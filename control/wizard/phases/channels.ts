@@ -1,6 +1,6 @@
 /**
- * Phase 4 of a setup: the chat platforms, whose they are, and who answers there. This version connects to none
- * (runtime/config/not-implemented.ts), so none is offered: only what flags, answers or the configuration name is asked about. Pure.
+ * Phase 4 of a setup: the chat platforms, whose they are, and who answers there. None is offered:
+ * what flags (`--channel telegram`), answers or the configuration name is asked about. Pure.
  */
 import type { PhaseInput, Question } from "./question.ts";
 

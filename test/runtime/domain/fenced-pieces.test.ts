@@ -65,7 +65,8 @@ it("closes a code block at the end of a message and begins the next one with it,
 
 it("takes no fence of another kind for the end of a block", () => {
   const inner = `~~~\n${"a line\n".repeat(60)}\`\`\`\n${"b line\n".repeat(60)}~~~\nend`;
-  for (const piece of splitMarkdown(inner, 300).slice(1, -1)) expect(piece).toMatch(/^~~~\n[^`]*(?:```\n[^`]*)?~~~\s*$/);
+  for (const piece of splitMarkdown(inner, 300).slice(1, -1))
+    expect(piece).toMatch(/^~~~\n[^`]*(?:```\n[^`]*)?~~~\s*$/);
 });
 
 it("leaves a text alone that fits, and an empty one without pieces", () => {

@@ -42,7 +42,11 @@ export interface ManualFleetFixture {
   running(): Promise<readonly { readonly version: string; readonly pid: number }[]>;
 }
 
-export async function manualFleet(names: readonly string[]): Promise<ManualFleetFixture> {
+/** `telegram`: a bot that they all have. */
+export async function manualFleet(
+  names: readonly string[],
+  telegram?: { readonly url: string; readonly token: string },
+): Promise<ManualFleetFixture> {
   const database = await databaseUrl();
   const machine = await temporaryDirectory();
   const bin = join(machine, "bin");
@@ -65,7 +69,11 @@ export async function manualFleet(names: readonly string[]): Promise<ManualFleet
         agents: { main: { provider: "offline" } },
         mesh: { name },
         memory: { postgres: { connection_string: database } },
+        ...(telegram === undefined
+          ? {}
+          : { channels: { telegram: { token: "${BOT_TOKEN}", owner_id: 1, base_url: telegram.url } } }),
       },
+      ...(telegram === undefined ? {} : { env: { BOT_TOKEN: telegram.token } }),
     });
     const root = join(await temporaryDirectory(), "cairn");
     await install(root);

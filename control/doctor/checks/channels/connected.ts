@@ -1,6 +1,7 @@
 /** Whether the node has every channel of the configuration, and is connected to it. */
 
 import { isBuiltChannel } from "../../../../runtime/config/not-implemented.ts";
+import { isWell } from "../../../../runtime/contracts/channel.ts";
 import { applyCommand } from "../advice.ts";
 import { type Check, fail, pass, warn } from "../check.ts";
 
@@ -14,7 +15,7 @@ export const channelsConnected: Check = {
     const wanted = Object.entries(channels).flatMap(([id, { enabled, kind }]) =>
       enabled && isBuiltChannel(id, kind) ? [id] : [],
     );
-    const not = Object.entries(seen).filter(([, { state }]) => state !== "up" && state !== "standby");
+    const not = Object.entries(seen).filter(([, { state }]) => !isWell(state));
     const missing = wanted.filter((id) => !Object.hasOwn(seen, id));
     if (not.length === 0 && missing.length === 0) {
       return pass(`The node is connected to ${Object.keys(seen).join(", ") || "no channel"}.`);

@@ -5,9 +5,9 @@ import type { Attachment, CommandHandler, MessageHandler } from "../../../contra
 import { type CairnError, toCairnError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { COMMAND_USAGE } from "../../../domain/command-line.ts";
+import { conversationOf } from "./chat-address.ts";
 import type { Downloads } from "./downloads.ts";
 import type { Messages } from "./messages.ts";
-import { conversationOf } from "./place.ts";
 
 export interface InboundDeps {
   /** As in `channels.<id>`. */
@@ -32,14 +32,14 @@ export function createInbound(deps: InboundDeps): (update: Update) => Promise<vo
   const { id, bot, ownerId, messages, downloads, onMessage, onCommand, logger } = deps;
 
   /** What went wrong for good is told to the owner; the rest rejects. */
-  async function told(message: Message, conversation: string, work: () => Promise<unknown>): Promise<void> {
+  async function withRefusals(message: Message, conversation: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      const known = toCairnError(error);
-      if (known.retryable) throw error;
-      logger.warn({ code: known.code, err: error }, "a message was refused");
-      await answer(message, conversation, words(known));
+      const failure = toCairnError(error);
+      if (failure.retryable) throw error;
+      logger.warn({ code: failure.code, err: error }, "a message was refused");
+      await answer(message, conversation, words(failure));
     }
   }
 
@@ -85,9 +85,9 @@ export function createInbound(deps: InboundDeps): (update: Update) => Promise<vo
       const attachment = await downloads.of(message);
       return { attachments: attachment === null ? [] : [attachment], problem: null };
     } catch (error) {
-      const known = toCairnError(error);
-      if (known.retryable) throw error;
-      return { attachments: [], problem: words(known) };
+      const failure = toCairnError(error);
+      if (failure.retryable) throw error;
+      return { attachments: [], problem: words(failure) };
     }
   }
 
@@ -98,7 +98,7 @@ export function createInbound(deps: InboundDeps): (update: Update) => Promise<vo
     const topic = message.is_topic_message ? message.message_thread_id : undefined;
     const conversation = conversationOf(message.chat.id, topic);
     const text = message.text ?? message.caption ?? "";
-    await told(message, conversation, () =>
+    await withRefusals(message, conversation, () =>
       isCommand(message) ? command(message, conversation, withoutName(text)) : say(message, conversation, text),
     );
   };

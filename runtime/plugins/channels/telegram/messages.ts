@@ -3,7 +3,7 @@
 import { type Api, GrammyError, InputFile } from "grammy";
 import type { EditResult, KeepSent, OutboundMessage } from "../../../contracts/channel.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
-import { placeOf } from "./place.ts";
+import { chatOf } from "./chat-address.ts";
 
 export interface Messages {
   send(message: OutboundMessage, keep?: KeepSent): Promise<EditResult | null>;
@@ -31,7 +31,7 @@ type Part = (more: Parameters<Api["sendMessage"]>[2]) => Promise<{ readonly mess
 
 export function createMessages(api: Api): Messages {
   function partsOf({ address, text, notice, attachments = [] }: OutboundMessage): readonly Part[] {
-    const { chat, thread } = placeOf(address.conversation);
+    const { chat, thread } = chatOf(address.conversation);
     const texts = pieces([text, notice].filter(Boolean).join("\n\n")).map(
       (piece): Part =>
         (more) =>
@@ -65,7 +65,7 @@ export function createMessages(api: Api): Messages {
       return sent;
     },
     async edit(conversation, messageId, text, overflowIds = []) {
-      const { chat, thread } = placeOf(conversation);
+      const { chat, thread } = chatOf(conversation);
       const given = [messageId, ...overflowIds];
       let sent: EditResult | null = null;
       for (const [index, piece] of pieces(text).entries()) {
@@ -86,10 +86,10 @@ export function createMessages(api: Api): Messages {
     async react(conversation, messageId, emoji) {
       // Which ones there are the platform decides, and says.
       const reaction = { type: "emoji", emoji } as Parameters<Api["setMessageReaction"]>[2][number];
-      await api.setMessageReaction(placeOf(conversation).chat, Number(messageId), [reaction]);
+      await api.setMessageReaction(chatOf(conversation).chat, Number(messageId), [reaction]);
     },
     async say(conversation, text, replyTo) {
-      const { chat, thread } = placeOf(conversation);
+      const { chat, thread } = chatOf(conversation);
       for (const [index, piece] of pieces(text).entries()) {
         await api.sendMessage(chat, piece, { ...thread, ...(index === 0 ? replyingTo(replyTo) : {}) });
       }

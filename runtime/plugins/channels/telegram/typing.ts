@@ -3,7 +3,7 @@
 import type { Api } from "grammy";
 import type { Logger } from "../../../contracts/ports.ts";
 import { isFinal, type StreamEvent } from "../../../contracts/stream.ts";
-import { placeOf } from "./place.ts";
+import { chatOf } from "./chat-address.ts";
 
 const AGAIN_MS = 4_500;
 /** Chats in which it is shown at once: it is a courtesy, and each costs a request every few seconds. */
@@ -24,7 +24,7 @@ export function createTyping({ api, logger }: { readonly api: Api; readonly logg
     const existing = shown.get(conversation);
     if (existing) existing.turns++;
     if (existing || shown.size >= MOST) return;
-    const { chat, thread } = placeOf(conversation);
+    const { chat, thread } = chatOf(conversation);
     const show = (): void => {
       api.sendChatAction(chat, "typing", thread).catch(() => undefined);
     };

@@ -214,7 +214,7 @@ describe("a Telegram channel", () => {
     it("lives through what the platform never sends", async () => {
       const { bot, channel, accepted } = await connected();
       const message = { message_id: 1, date: 1, chat: { id: 1, type: "private" }, from: { id: 1, is_bot: false } };
-      const odd = [
+      const unusual = [
         {},
         { message: null },
         { message: {} },
@@ -226,11 +226,11 @@ describe("a Telegram channel", () => {
         { message: { ...message, text: 7 } },
         { message: { ...message, photo: [], text: "empty photo" } },
         { message: { ...message, new_chat_members: [] } },
-        { message: { ...message, entities: "x", text: "odd entities" } },
-        { message: { ...message, date: "x", text: "odd date" } },
+        { message: { ...message, entities: "x", text: "entities" } },
+        { message: { ...message, date: "x", text: "no date" } },
         { unknown: { a: 1 } },
       ];
-      for (const update of odd) bot.update(update);
+      for (const update of unusual) bot.update(update);
       bot.say("after all");
       receiving(channel);
       await until(() => accepted.some(({ text }) => text === "after all"));

@@ -1,11 +1,11 @@
 /** A conversation of the channel: a chat, or a topic of a forum. `-100123` or `-100123:7`. */
 
-export interface Place {
+export interface ChatAddress {
   readonly chat: number;
   readonly thread: { readonly message_thread_id?: number };
 }
 
-export function placeOf(conversation: string): Place {
+export function chatOf(conversation: string): ChatAddress {
   const [chat = "", thread] = conversation.split(":");
   return { chat: Number(chat), thread: thread === undefined ? {} : { message_thread_id: Number(thread) } };
 }
