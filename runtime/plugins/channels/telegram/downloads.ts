@@ -8,7 +8,7 @@ import { ChannelError, RuntimeError } from "../../../contracts/errors.ts";
 import { connectionError } from "./errors.ts";
 
 export interface Downloads {
-  /** The message's file; null where it has none. RUNTIME_BODY_TOO_LARGE; CHANNEL_CONNECTION_LOST. */
+  /** The message's file; null where it has none. RUNTIME_BODY_TOO_LARGE, RUNTIME_NOT_FOUND; CHANNEL_CONNECTION_LOST. */
   of(message: Message): Promise<Attachment | null>;
 }
 
@@ -29,14 +29,16 @@ export function createDownloads({ api, files }: { readonly api: Api; readonly fi
       if (path !== undefined) return path;
     } catch (error) {
       if (error instanceof GrammyError && error.description.includes("too big")) throw tooLarge(name);
+      if (error instanceof GrammyError && [400, 403, 404].includes(error.error_code)) throw unavailable(name);
       throw connectionError(error);
     }
-    throw new ChannelError("CHANNEL_CONNECTION_LOST", "Telegram does not say where a file is.");
+    throw unavailable(name);
   }
 
   /** Bounded while it comes: what was said about the size may not be so. */
   async function read(path: string, name: string): Promise<Buffer> {
     const response = await fetch(`${files}/${path}`, { signal: AbortSignal.timeout(DOWNLOAD_MS) }).catch(() => null);
+    if (response !== null && response.status >= 400 && response.status < 500) throw unavailable(name);
     if (!response?.ok || response.body === null) throw lost();
     const chunks: Uint8Array[] = [];
     let length = 0;
@@ -75,6 +77,10 @@ function fileOf({ photo, document, voice, audio, video, message_id: number }: Me
 
 function tooLarge(name: string): RuntimeError {
   return new RuntimeError("RUNTIME_BODY_TOO_LARGE", `Telegram gives bots no file of more than 20 MB: ${name}.`);
+}
+
+function unavailable(name: string): RuntimeError {
+  return new RuntimeError("RUNTIME_NOT_FOUND", `Telegram does not give out the file ${name}.`);
 }
 
 function lost(): ChannelError {

@@ -24,12 +24,17 @@ export interface InboundDeps {
 
 /** Telegram's own first word to a bot. */
 const WELCOME = ["I am here. Write to me; commands:", ...Object.values(COMMAND_USAGE)].join("\n");
+/** Attempts to fetch a file: all later messages wait for it. */
+const MOST_DOWNLOADS = 5;
 /** What people may send that agents are not given. */
 const UNREAD = ["sticker", "location", "venue", "contact", "poll", "dice", "game", "story", "video_note"] as const;
 
 /** Rejects where the update is to come again: the store is away, or the node takes nothing now. */
 export function createInbound(deps: InboundDeps): (update: Update) => Promise<void> {
   const { id, bot, ownerId, messages, downloads, onMessage, onCommand, logger } = deps;
+
+  /** Of the file that could not be fetched last. */
+  let failures = { key: "", count: 0 };
 
   /** What went wrong for good is told to the owner; the rest rejects. */
   async function withRefusals(message: Message, conversation: string, work: () => Promise<unknown>): Promise<void> {
@@ -77,7 +82,7 @@ export function createInbound(deps: InboundDeps): (update: Update) => Promise<vo
     });
   }
 
-  /** A file that Telegram does not give out is said; the text goes in without it. */
+  /** A file that Telegram does not give out is said; the text goes in without it. So does one that fails again and again. */
   async function attached(
     message: Message,
   ): Promise<{ readonly attachments: readonly Attachment[]; readonly problem: string | null }> {
@@ -86,7 +91,9 @@ export function createInbound(deps: InboundDeps): (update: Update) => Promise<vo
       return { attachments: attachment === null ? [] : [attachment], problem: null };
     } catch (error) {
       const failure = toCairnError(error);
-      if (failure.retryable) throw error;
+      const key = `${message.chat.id}:${message.message_id}`;
+      failures = { key, count: failures.key === key ? failures.count + 1 : 1 };
+      if (failure.retryable && failures.count < MOST_DOWNLOADS) throw error;
       return { attachments: [], problem: words(failure) };
     }
   }

@@ -392,6 +392,27 @@ describe("a Telegram channel", () => {
       ]);
     });
 
+    it("lets no message wait for a file for ever", async () => {
+      const { bot, channel, accepted } = await connected();
+      const document = (id: string) => ({ document: { file_id: id, file_unique_id: id, file_name: id } });
+      bot.say("", { with: { ...document("unknown"), caption: "one" } });
+      bot.say("", { with: { ...document("failing"), caption: "two" } });
+      bot.state.refuse = (method, { file_id }) =>
+        method === "getFile" && file_id === "failing" ? new Refusal(500, "Internal Server Error") : undefined;
+      let attempts = 0;
+      for (; accepted.length < 2; attempts++) {
+        const { failed, end } = receiving(channel);
+        await Promise.race([failed, until(() => accepted.length === 2)]);
+        await end();
+      }
+      expect(attempts).toBe(5);
+      expect(textsOf(bot)).toEqual([
+        "Telegram does not give out the file unknown.",
+        "Telegram answers 500: Internal Server Error.",
+      ]);
+      expect(accepted.map(({ text }) => text)).toEqual(["one", "two"]);
+    });
+
     it("comes back to a message whose file could not be fetched", async () => {
       const { bot, channel, accepted } = await connected();
       bot.say("", { with: { document: { file_id: "f", file_unique_id: "u" }, caption: "look" } });
