@@ -30,7 +30,7 @@ const MOST_DOWNLOADS = 5;
 const UNREAD = ["sticker", "location", "venue", "contact", "poll", "dice", "game", "story", "video_note"] as const;
 
 /** Rejects where the update is to come again: the store is away, or the node takes nothing now. */
-export function createInbound(deps: InboundDeps): (update: Update) => Promise<void> {
+export function createInbound(deps: InboundDeps): (update: Update, username: string) => Promise<void> {
   const { id, bot, ownerId, messages, downloads, onMessage, onCommand, logger } = deps;
 
   /** Of the file that could not be fetched last. */
@@ -98,16 +98,20 @@ export function createInbound(deps: InboundDeps): (update: Update) => Promise<vo
     }
   }
 
-  return async ({ message }) => {
+  async function take(message: Message, conversation: string, username: string): Promise<void> {
+    const text = message.text ?? message.caption ?? "";
+    const [, name, to] = (isCommand(message) && /^\/(\w+)(?:@(\w+))?/.exec(text)) || [];
+    if (name === undefined) return say(message, conversation, text);
+    if (to === undefined) return command(message, conversation, text);
+    // In a group it may be another bot's.
+    if (to.toLowerCase() === username.toLowerCase()) return command(message, conversation, text.replace(`@${to}`, ""));
+  }
+
+  return async ({ message }, username) => {
     if (!isOwn(message, ownerId)) return;
-    const { username } = message.from;
-    logger.debug({ chat: message.chat.id, message: message.message_id, username }, "a message of the owner");
     const topic = message.is_topic_message ? message.message_thread_id : undefined;
     const conversation = conversationOf(message.chat.id, topic);
-    const text = message.text ?? message.caption ?? "";
-    await withRefusals(message, conversation, () =>
-      isCommand(message) ? command(message, conversation, withoutName(text)) : say(message, conversation, text),
-    );
+    await withRefusals(message, conversation, () => take(message, conversation, username));
   };
 }
 
@@ -122,11 +126,6 @@ function isOwn(
 
 function isCommand({ entities = [] }: Message): boolean {
   return entities.some(({ type, offset }) => type === "bot_command" && offset === 0);
-}
-
-/** `/stop@cairn_bot` is `/stop`: in a group Telegram gives a bot the commands that are meant for it. */
-function withoutName(line: string): string {
-  return line.replace(/^(\/\w+)@\w+/, "$1");
 }
 
 function words({ message, details }: CairnError): string {

@@ -9,7 +9,7 @@ import { createDownloads } from "./downloads.ts";
 import { connectionError } from "./errors.ts";
 import { createInbound } from "./inbound.ts";
 import { createMessages } from "./messages.ts";
-import { POLL_S, receiveUpdates } from "./polling.ts";
+import { createPolling, POLL_S } from "./polling.ts";
 import { createTyping } from "./typing.ts";
 
 const SERVER = "https://api.telegram.org";
@@ -63,7 +63,7 @@ export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, lo
     platform: "telegram",
     receiver: {
       account: createHash("sha256").update(token).digest("hex").slice(0, 32),
-      receive: (reception) => receiveUpdates({ api: polling, reception, take: inbound, logger }),
+      receive: createPolling({ api: polling, take: inbound, logger }),
     },
     async start() {},
     async stop() {

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Api, GrammyError } from "grammy";
 import type { Update } from "grammy/types";
-import type { Reception } from "../../../contracts/channel.ts";
+import type { Receiver } from "../../../contracts/channel.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { COMMAND_USAGE } from "../../../domain/command-line.ts";
 import { connectionError } from "./errors.ts";
@@ -17,51 +17,59 @@ export const POLL_S = 30;
 const GOODBYE_MS = 2_000;
 const ALLOWED = ["message"] as const satisfies readonly (keyof Update)[];
 
-export interface PollingInput {
+export interface PollingDeps {
   readonly api: Api;
-  readonly reception: Reception;
-  /** Rejects where the update is to come again. */
-  readonly take: (update: Update) => Promise<void>;
+  /** Rejects where the update is to come again. `username`: the bot's. */
+  readonly take: (update: Update, username: string) => Promise<void>;
   readonly logger: Logger;
 }
 
 /** CHANNEL_CONNECTION_LOST, and errors of `take`. */
-export async function receiveUpdates({ api, reception, take, logger }: PollingInput): Promise<void> {
-  const { signal, connected } = reception;
+export function createPolling({ api, take, logger }: PollingDeps): Receiver["receive"] {
+  /** First update that is not confirmed by what was taken here; 0: all is. It outlives a connection that was lost before that. */
   let offset = 0;
-  let confirmed = 0;
 
-  async function poll(timeout: number): Promise<readonly Update[]> {
-    confirmed = offset;
-    return api.getUpdates({ offset, timeout, allowed_updates: ALLOWED }, given(signal));
+  /** Once what was taken is confirmed no offset is asked for: after a week without messages Telegram counts from any number. */
+  async function poll(timeout: number, signal: AbortSignal): Promise<readonly Update[]> {
+    const updates = await api.getUpdates({ offset, timeout, allowed_updates: ALLOWED }, given(signal));
+    offset = 0;
+    return updates;
   }
 
-  async function takeAll(updates: readonly Update[]): Promise<void> {
+  async function takeAll(updates: readonly Update[], username: string, signal: AbortSignal): Promise<void> {
     for (const update of updates) {
       if (signal.aborted) return;
-      await take(update);
+      await take(update, username);
       offset = update.update_id + 1;
     }
   }
 
-  try {
-    let updates = await poll(0);
-    const lacking = await listCommands(api, signal, logger);
-    connected(lacking);
-    while (!signal.aborted) {
-      await takeAll(updates);
-      if (signal.aborted) break;
-      updates = await poll(POLL_S).catch((error: unknown) => afterPause(error, signal));
-      if (!signal.aborted) connected(lacking);
+  return async ({ signal, connected }) => {
+    try {
+      const { username } = await api.getMe(given(signal));
+      let updates = await poll(0, signal);
+      const lacking = await listCommands(api, signal, logger);
+      connected(lacking);
+      while (!signal.aborted) {
+        await takeAll(updates, username, signal);
+        if (signal.aborted) break;
+        updates = await poll(POLL_S, signal).catch((error: unknown) => afterPause(error, signal));
+        if (!signal.aborted) connected(lacking);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw connectionError(error);
+    } finally {
+      // Others would get again what was taken here.
+      if (offset > 0) await confirm();
     }
-  } catch (error) {
-    if (!signal.aborted) throw connectionError(error);
-  } finally {
-    // Others would get again what was taken here.
-    if (offset > confirmed) {
-      await api
-        .getUpdates({ offset, timeout: 0, limit: 1 }, given(AbortSignal.timeout(GOODBYE_MS)))
-        .catch(() => undefined);
+  };
+
+  async function confirm(): Promise<void> {
+    try {
+      await api.getUpdates({ offset, timeout: 0, limit: 1 }, given(AbortSignal.timeout(GOODBYE_MS)));
+      offset = 0;
+    } catch (error) {
+      logger.debug({ reason: connectionError(error).message }, "what was taken could not be confirmed");
     }
   }
 }

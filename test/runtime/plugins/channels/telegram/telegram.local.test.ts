@@ -184,6 +184,33 @@ describe("a Telegram channel", () => {
       expect(bot.state.polls).toMatchObject({ most: 1, refused: 0 });
     });
 
+    it("runs no command twice where the connection was lost before it was confirmed", async () => {
+      const { fake, bot, channel, commands, handlers } = await connected();
+      bot.say("/new");
+      handlers.command = async ({ line }) => {
+        if (line === "/new") fake.fault = "down";
+        return { text: "done" };
+      };
+      expect(await receiving(channel).failed).toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+      fake.fault = "none";
+      receiving(channel);
+      bot.say("/status");
+      await until(() => bot.state.confirmed.length === 2);
+      expect(commands.map(({ line }) => line)).toEqual(["/new", "/status"]);
+    });
+
+    it("what has a smaller number than what was confirmed: after a quiet week Telegram counts anew", async () => {
+      const { bot, channel, accepted } = await connected();
+      receiving(channel);
+      bot.say("before");
+      await until(() => bot.state.confirmed.length === 1);
+      bot.state.updates.push({ update_id: 0, message: { ...bot.say("after"), message_id: 9 } as never });
+      bot.state.updates.shift();
+      bot.say("wake");
+      await until(() => accepted.length >= 2);
+      expect(accepted.map(({ text }) => text)).toContain("after");
+    });
+
     it("tells the owner why a message is refused for good, and goes on", async () => {
       const { bot, channel, accepted, handlers } = await connected();
       handlers.message = async ({ text }) => {
@@ -312,7 +339,7 @@ describe("a Telegram channel", () => {
         return { text: `did ${line}` };
       };
       receiving(channel);
-      for (const line of ["/think high", "/stop@cairn_bot", "/dance", "/start"]) bot.say(line);
+      for (const line of ["/think high", "/stop@Cairn_Bot", "/stop@other_bot", "/dance", "/start"]) bot.say(line);
       await until(() => bot.state.sent.length === 4);
       expect(commands.map(({ line, owner, agent }) => [line, owner, agent])).toEqual([
         ["/think high", true, ""],
