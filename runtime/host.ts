@@ -334,9 +334,11 @@ async function compose(
       });
     },
   };
+  const unfit = Promise.race([membership.unfit, receivers.unfit]);
+  unfit.catch(() => undefined);
   return {
     url: http.url,
-    unfit: Promise.race([membership.unfit, receivers.unfit]),
+    unfit,
     listening: [
       memoryParts.encoder,
       { name: "security log", stop: () => security.close() },

@@ -219,17 +219,22 @@ class ChannelReceiver {
       timer = setTimeout(lose, from + leaseMs - graceMs - clock.monotonic());
     };
     lastsFrom(asked);
-    let renewal = Promise.resolve();
-    const renewing = setInterval(() => {
+    let renewal: Promise<void> | null = null;
+    const renew = async (): Promise<void> => {
       const from = clock.monotonic();
-      renewal = this.#acquire().then(
-        (epoch) => {
-          if (lost.signal.aborted) return;
-          if (epoch === null) lose();
-          else lastsFrom(from);
-        },
-        (error: unknown) => logger.warn({ err: error, channel: id }, "the lease of an account could not be renewed"),
-      );
+      try {
+        const epoch = await this.#acquire();
+        if (lost.signal.aborted) return;
+        if (epoch === null) lose();
+        else lastsFrom(from);
+      } catch (err) {
+        logger.warn({ err, channel: id }, "the lease of an account could not be renewed");
+      }
+    };
+    const renewing = setInterval(() => {
+      renewal ??= renew().finally(() => {
+        renewal = null;
+      });
     }, leaseMs / 4);
     return {
       lost: lost.signal,

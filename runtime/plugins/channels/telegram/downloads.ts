@@ -6,10 +6,11 @@ import type { Message } from "grammy/types";
 import type { Attachment } from "../../../contracts/channel.ts";
 import { ChannelError, RuntimeError } from "../../../contracts/errors.ts";
 import { connectionError } from "./errors.ts";
+import { given } from "./signal.ts";
 
 export interface Downloads {
   /** The message's file; null where it has none. RUNTIME_BODY_TOO_LARGE, RUNTIME_NOT_FOUND; CHANNEL_CONNECTION_LOST. */
-  of(message: Message): Promise<Attachment | null>;
+  of(message: Message, signal: AbortSignal): Promise<Attachment | null>;
 }
 
 const MOST_BYTES = 20 * 1024 ** 2;
@@ -23,9 +24,9 @@ interface Given {
 
 /** `files`: address under which files are, without a slash at the end. It holds the token. */
 export function createDownloads({ api, files }: { readonly api: Api; readonly files: string }): Downloads {
-  async function pathOf(id: string, name: string): Promise<string> {
+  async function pathOf(id: string, name: string, signal: AbortSignal): Promise<string> {
     try {
-      const { file_path: path } = await api.getFile(id);
+      const { file_path: path } = await api.getFile(id, given(signal));
       if (path !== undefined) return path;
     } catch (error) {
       if (error instanceof GrammyError && error.description.includes("too big")) throw tooLarge(name);
@@ -36,8 +37,9 @@ export function createDownloads({ api, files }: { readonly api: Api; readonly fi
   }
 
   /** Bounded while it comes: what was said about the size may not be so. */
-  async function read(path: string, name: string): Promise<Buffer> {
-    const response = await fetch(`${files}/${path}`, { signal: AbortSignal.timeout(DOWNLOAD_MS) }).catch(() => null);
+  async function read(path: string, name: string, signal: AbortSignal): Promise<Buffer> {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(DOWNLOAD_MS)]);
+    const response = await fetch(`${files}/${path}`, { signal: limited }).catch(() => null);
     if (response !== null && response.status >= 400 && response.status < 500) throw unavailable(name);
     if (!response?.ok || response.body === null) throw lost();
     const chunks: Uint8Array[] = [];
@@ -55,10 +57,10 @@ export function createDownloads({ api, files }: { readonly api: Api; readonly fi
   }
 
   return {
-    async of(message) {
+    async of(message, signal) {
       const file = fileOf(message);
       if (file === null) return null;
-      const data = await read(await pathOf(file.id, file.name), file.name);
+      const data = await read(await pathOf(file.id, file.name, signal), file.name, signal);
       return { name: file.name, mediaType: file.mediaType, data: data.toString("base64") };
     },
   };

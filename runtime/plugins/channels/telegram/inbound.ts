@@ -8,6 +8,7 @@ import { COMMAND_USAGE } from "../../../domain/command-line.ts";
 import { conversationOf } from "./chat-address.ts";
 import type { Downloads } from "./downloads.ts";
 import type { Messages } from "./messages.ts";
+import type { TakeUpdate } from "./polling.ts";
 
 export interface InboundDeps {
   /** As in `channels.<id>`. */
@@ -30,7 +31,7 @@ const MOST_DOWNLOADS = 5;
 const UNREAD = ["sticker", "location", "venue", "contact", "poll", "dice", "game", "story", "video_note"] as const;
 
 /** Rejects where the update is to come again: the store is away, or the node takes nothing now. */
-export function createInbound(deps: InboundDeps): (update: Update, username: string) => Promise<void> {
+export function createInbound(deps: InboundDeps): TakeUpdate {
   const { id, bot, ownerId, messages, downloads, onMessage, onCommand, logger } = deps;
 
   /** Of the file that could not be fetched last. */
@@ -62,8 +63,8 @@ export function createInbound(deps: InboundDeps): (update: Update, username: str
     await answer(message, conversation, reply.text);
   }
 
-  async function say(message: Message, conversation: string, text: string): Promise<void> {
-    const { attachments, problem } = await attached(message);
+  async function say(message: Message, conversation: string, text: string, signal: AbortSignal): Promise<void> {
+    const { attachments, problem } = await attached(message, signal);
     if (problem !== null) await answer(message, conversation, problem);
     if (text === "" && attachments.length === 0) {
       if (UNREAD.some((kind) => kind in message)) {
@@ -85,11 +86,13 @@ export function createInbound(deps: InboundDeps): (update: Update, username: str
   /** A file that Telegram does not give out is said; the text goes in without it. So does one that fails again and again. */
   async function attached(
     message: Message,
+    signal: AbortSignal,
   ): Promise<{ readonly attachments: readonly Attachment[]; readonly problem: string | null }> {
     try {
-      const attachment = await downloads.of(message);
+      const attachment = await downloads.of(message, signal);
       return { attachments: attachment === null ? [] : [attachment], problem: null };
     } catch (error) {
+      if (signal.aborted) throw error;
       const failure = toCairnError(error);
       const key = `${message.chat.id}:${message.message_id}`;
       failures = { key, count: failures.key === key ? failures.count + 1 : 1 };
@@ -98,20 +101,20 @@ export function createInbound(deps: InboundDeps): (update: Update, username: str
     }
   }
 
-  async function take(message: Message, conversation: string, username: string): Promise<void> {
+  async function take(message: Message, conversation: string, username: string, signal: AbortSignal): Promise<void> {
     const text = message.text ?? message.caption ?? "";
     const [, name, to] = (isCommand(message) && /^\/(\w+)(?:@(\w+))?/.exec(text)) || [];
-    if (name === undefined) return say(message, conversation, text);
+    if (name === undefined) return say(message, conversation, text, signal);
     if (to === undefined) return command(message, conversation, text);
     // In a group it may be another bot's.
     if (to.toLowerCase() === username.toLowerCase()) return command(message, conversation, text.replace(`@${to}`, ""));
   }
 
-  return async ({ message }, username) => {
+  return async ({ message }, username, signal) => {
     if (!isOwn(message, ownerId)) return;
     const topic = message.is_topic_message ? message.message_thread_id : undefined;
     const conversation = conversationOf(message.chat.id, topic);
-    await withRefusals(message, conversation, () => take(message, conversation, username));
+    await withRefusals(message, conversation, () => take(message, conversation, username, signal));
   };
 }
 

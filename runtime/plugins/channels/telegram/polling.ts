@@ -10,6 +10,7 @@ import type { Receiver } from "../../../contracts/channel.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { COMMAND_USAGE } from "../../../domain/command-line.ts";
 import { connectionError } from "./errors.ts";
+import { given } from "./signal.ts";
 
 /** Seconds of a long poll. */
 export const POLL_S = 30;
@@ -17,10 +18,12 @@ export const POLL_S = 30;
 const GOODBYE_MS = 2_000;
 const ALLOWED = ["message"] as const satisfies readonly (keyof Update)[];
 
+/** Rejects where the update is to come again, at once when the signal aborts. `username`: the bot's. */
+export type TakeUpdate = (update: Update, username: string, signal: AbortSignal) => Promise<void>;
+
 export interface PollingDeps {
   readonly api: Api;
-  /** Rejects where the update is to come again. `username`: the bot's. */
-  readonly take: (update: Update, username: string) => Promise<void>;
+  readonly take: TakeUpdate;
   readonly logger: Logger;
 }
 
@@ -39,7 +42,7 @@ export function createPolling({ api, take, logger }: PollingDeps): Receiver["rec
   async function takeAll(updates: readonly Update[], username: string, signal: AbortSignal): Promise<void> {
     for (const update of updates) {
       if (signal.aborted) return;
-      await take(update, username);
+      await take(update, username, signal);
       offset = update.update_id + 1;
     }
   }
@@ -96,9 +99,4 @@ async function listCommands(api: Api, signal: AbortSignal, logger: Logger): Prom
     logger.warn({ reason: message }, "the menu of commands could not be set");
     return `the menu of commands could not be set: ${message}`;
   }
-}
-
-/** The library's type is that of a package for old runtimes; it uses what both have. */
-export function given(signal: AbortSignal): Parameters<Api["getMe"]>[0] {
-  return signal as Parameters<Api["getMe"]>[0];
 }

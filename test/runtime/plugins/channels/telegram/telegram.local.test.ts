@@ -419,6 +419,24 @@ describe("a Telegram channel", () => {
       ]);
     });
 
+    it("leaves a message whose file is still on its way to the next receiver", async () => {
+      const { bot, channel, accepted } = await connected();
+      const began = Promise.withResolvers<void>();
+      bot.state.files.set("slow", {
+        path: "slow",
+        content: async function* () {
+          yield Buffer.from("x");
+          began.resolve();
+          await new Promise(() => undefined);
+        },
+      });
+      bot.say("", { with: { document: { file_id: "slow", file_unique_id: "u" }, caption: "slow" } });
+      const { end } = receiving(channel);
+      await began.promise;
+      await end();
+      expect([accepted, bot.state.confirmed]).toEqual([[], []]);
+    });
+
     it("lets no message wait for a file for ever", async () => {
       const { bot, channel, accepted } = await connected();
       const document = (id: string) => ({ document: { file_id: id, file_unique_id: id, file_name: id } });
