@@ -2,6 +2,7 @@
 
 import { type Api, GrammyError, InputFile } from "grammy";
 import type { EditResult, KeepSent, OutboundMessage } from "../../../contracts/channel.ts";
+import type { WaitingQuestion } from "../../../contracts/stream.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
 import { chatOf } from "./chat-address.ts";
 
@@ -30,9 +31,9 @@ const MOST_CHOICE = 60;
 type Part = (more: Parameters<Api["sendMessage"]>[2]) => Promise<{ readonly message_id: number }>;
 
 export function createMessages(api: Api): Messages {
-  function partsOf({ address, text, notice, attachments = [] }: OutboundMessage): readonly Part[] {
+  function partsOf({ address, text, notice, question, attachments = [] }: OutboundMessage): readonly Part[] {
     const { chat, thread } = chatOf(address.conversation);
-    const texts = pieces([text, notice].filter(Boolean).join("\n\n")).map(
+    const texts = pieces([text, notice, question && howToAnswer(question)].filter(Boolean).join("\n\n")).map(
       (piece): Part =>
         (more) =>
           api.sendMessage(chat, piece, { ...thread, ...more }),
@@ -112,12 +113,18 @@ function replyingTo(id: number | undefined): Parameters<Api["sendMessage"]>[2] {
   return { reply_parameters: { message_id: id, allow_sending_without_reply: true } };
 }
 
-/** What is chosen comes as a message of its text. */
-function buttons({ question }: OutboundMessage): Parameters<Api["sendMessage"]>[2] {
+/** A message alone is a new one: it answers no question. */
+function howToAnswer({ choices }: WaitingQuestion): string {
+  const lines = choices.length === 0 ? ["/answer TEXT"] : choices.map((choice) => `/answer ${choice}`);
+  return `Answer with\n${lines.join("\n")}`;
+}
+
+/** In the chat with the owner, where nobody else sees them. What is chosen comes as a command. */
+function buttons({ address, question }: OutboundMessage): Parameters<Api["sendMessage"]>[2] {
   const { choices = [] } = question ?? {};
-  if (choices.length === 0 || choices.length > MOST_CHOICES) return {};
-  if (choices.some(({ length }) => length > MOST_CHOICE)) return {};
-  const keyboard = choices.map((text) => [{ text }]);
+  if (choices.length === 0 || choices.length > MOST_CHOICES || chatOf(address.conversation).chat < 0) return {};
+  if (choices.some((choice) => choice.length > MOST_CHOICE || choice.includes("\n"))) return {};
+  const keyboard = choices.map((choice) => [{ text: `/answer ${choice}` }]);
   return { reply_markup: { keyboard, one_time_keyboard: true, resize_keyboard: true } };
 }
 

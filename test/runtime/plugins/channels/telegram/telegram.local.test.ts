@@ -515,12 +515,14 @@ describe("a Telegram channel", () => {
           files.map(({ method, name }) => `${method} ${name}`),
         ]),
       ).toEqual([
-        ["Which?\n\nIt was interrupted.", id, []],
+        ["Which?\n\nIt was interrupted.\n\nAnswer with\n/answer red\n/answer blue", id, []],
         ["", undefined, ["sendPhoto a.png"]],
         ["", undefined, ["sendDocument a.txt"]],
       ]);
       const last = bot.state.calls.at(-1)?.body["reply_markup"];
-      expect(JSON.parse(String(last))).toMatchObject({ keyboard: [[{ text: "red" }], [{ text: "blue" }]] });
+      expect(JSON.parse(String(last))).toMatchObject({
+        keyboard: [[{ text: "/answer red" }], [{ text: "/answer blue" }]],
+      });
     });
 
     it("after the pause that Telegram asks for, and leaves a longer one to the outbox", async () => {
