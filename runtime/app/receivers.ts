@@ -87,7 +87,7 @@ export function createReceivers(deps: ReceiversDeps): Receivers {
     async stop() {
       started = false;
       await handOver();
-      const going = [...receivers].flatMap(([id, { isIdle }]) => (isIdle ? [] : [id]));
+      const going = [...receivers].flatMap(([id, { isReceiving }]) => (isReceiving ? [id] : []));
       if (going.length > 0) throw notStopped(going);
     },
     unfit: unfit.promise,
@@ -104,7 +104,8 @@ class ChannelReceiver {
   #end: () => void = () => undefined;
   /** One after the other: nothing is received anew before what was received before has come to its end. */
   #work: Promise<void> = Promise.resolve();
-  #working = 0;
+  /** Whether `receive` has not come to its end. */
+  #isReceiving = false;
   /** Asks for the lease again at once; kept where no wait is under way. */
   #due = false;
   #wake: () => void = () => undefined;
@@ -116,8 +117,8 @@ class ChannelReceiver {
     this.#lease = `channel:${channel.platform}:${channel.receiver.account}`;
   }
 
-  get isIdle(): boolean {
-    return this.#working === 0;
+  get isReceiving(): boolean {
+    return this.#isReceiving;
   }
 
   begin(): void {
@@ -125,8 +126,7 @@ class ChannelReceiver {
     const controller = new AbortController();
     this.#ending = controller.signal;
     this.#end = () => controller.abort();
-    this.#working++;
-    this.#work = this.#work.then(() => this.#untilEnded(controller.signal)).finally(() => this.#working--);
+    this.#work = this.#work.then(() => this.#untilEnded(controller.signal));
   }
 
   retry(): void {
@@ -137,10 +137,11 @@ class ChannelReceiver {
   async end(): Promise<void> {
     this.#end();
     const late = new AbortController();
-    const patience = sleep(PATIENCE_MS, undefined, { signal: late.signal }).catch(() => undefined);
-    await Promise.race([this.#work, patience]);
+    const patience = sleep(PATIENCE_MS, true, { signal: late.signal }).catch(() => false);
+    const isLate = await Promise.race([this.#work.then(() => false), patience]);
     late.abort();
-    if (this.isIdle) return;
+    // Where the lease alone is still being given back, the database is slow, and nothing is received.
+    if (!isLate || !this.#isReceiving) return;
     this.state = { state: "degraded", reason: "it goes on receiving though it was told to stop" };
     this.#deps.logger.error({ channel: this.#channel.id }, "a channel goes on receiving though it was told to stop");
   }
@@ -178,7 +179,8 @@ class ChannelReceiver {
       this.state = { state: "standby", reason: `${typeof holder === "string" ? holder : "another node"} receives` };
       return false;
     }
-    await leases.note(this.#lease, boot, { node: node.name });
+    // For the others' `reason`.
+    await leases.note(this.#lease, boot, { node: node.name }).catch(() => undefined);
     const kept = this.#keep(asked);
     try {
       await this.#receive(AbortSignal.any([signal, kept.lost]));
@@ -210,9 +212,9 @@ class ChannelReceiver {
       if (lost.signal.aborted) return;
       logger.warn({ channel: id }, "the lease of an account could not be kept: another node receives from now on");
       this.state = { state: "connecting", reason: "the lease of its account could not be kept" };
-      lost.abort();
+      lost.abort(new RuntimeError("RUNTIME_LEASE_LOST", "Another node receives for the account."));
       clearTimeout(timer);
-      timer = setTimeout(() => this.#onOverlap(overlapping(id)), graceMs);
+      timer = setTimeout(() => this.#isReceiving && this.#onOverlap(overlapping(id)), graceMs);
     };
     const lastsFrom = (from: number): void => {
       clearTimeout(timer);
@@ -255,6 +257,7 @@ class ChannelReceiver {
     let failures = 0;
     this.state = { state: "connecting", reason: "it connects" };
     while (!signal.aborted) {
+      this.#isReceiving = true;
       const error = await receiver
         .receive({
           signal,
@@ -266,6 +269,7 @@ class ChannelReceiver {
           },
         })
         .catch((reason: unknown) => reason);
+      this.#isReceiving = false;
       if (signal.aborted) return;
       failures++;
       const reason = error instanceof Error ? error.message : "the connection has ended";

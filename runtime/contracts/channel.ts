@@ -100,9 +100,12 @@ export interface Receiver {
 }
 
 export interface Reception {
-  /** Aborts when another node is to receive, or this one stops. What still receives 5 seconds later keeps others from beginning. */
+  /**
+   * Aborts when another node is to receive, or this one stops. What still receives 5 seconds later keeps others from beginning. With
+   * RUNTIME_LEASE_LOST as its reason another one may receive already: then the platform is asked nothing more at all.
+   */
   readonly signal: AbortSignal;
-  /** The platform has answered: failures from before count no more. `reason`: what does not work all the same. */
+  /** Messages can be received, and are taken: failures from before count no more. `reason`: what does not work all the same. */
   connected(reason?: string): void;
 }
 

@@ -21,6 +21,8 @@ const traits = (severity: Severity, retryable: boolean, status: number): ErrorTr
 
 export const ERROR_CODES = {
   CHANNEL_CONNECTION_LOST: traits("transient", true, 503),
+  /** The platform takes this message, in this conversation, never: the same call would be refused again. */
+  CHANNEL_REFUSED: traits("error", false, 502),
 
   MEMORY_INVALID_ARGUMENT: traits("error", false, 400),
   MEMORY_NOT_FOUND: traits("error", false, 404),

@@ -2,6 +2,7 @@
 
 import type { Attachment, Channel, EditResult } from "../../contracts/channel.ts";
 import type { Database } from "../../contracts/database.ts";
+import { CairnError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { AttachmentRef } from "../attachments/refs.ts";
 import type { AttachmentStore } from "../attachments/store.ts";
@@ -96,8 +97,10 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
         },
         async (parts) => {
           await database.query(
-            "/* outbox:keep */ update outbox set platform_ids = $2::text[] where id = $1",
-            [row.id, idsOf(parts)],
+            // The claim lasts from the last part on: what takes long in all is no sender that has died.
+            `/* outbox:keep */ update outbox set platform_ids = $2::text[], next_attempt_at = now() + $3 * interval '1 millisecond'
+             where id = $1 and state = 'pending'`,
+            [row.id, idsOf(parts), SENDING_MS],
             { durable: false },
           );
         },
@@ -108,14 +111,17 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
         { durable: false },
       );
     } catch (error) {
-      const givenUp = row.attempts >= MAX_ATTEMPTS;
-      const pauseS = Math.min(2 ** Math.min(row.attempts, 16), MAX_PAUSE_S);
+      const { retryable = true, details = {} } = error instanceof CairnError ? error : {};
+      const givenUp = row.attempts >= MAX_ATTEMPTS || !retryable;
+      // As long as the platform asks for, where that is longer.
+      const pauseS = Math.max(Math.min(2 ** Math.min(row.attempts, 16), MAX_PAUSE_S), details.retryAfterS ?? 0);
       logger.warn(
         { err: error, channel: row.channel, turnId: row.turn_id, attempts: row.attempts, givenUp },
         "a reply could not be sent",
       );
       await database.query(
-        `/* outbox:failed */ update outbox set state = $2, last_error = $3, next_attempt_at = now() + $4 * interval '1 second' where id = $1`,
+        `/* outbox:failed */ update outbox set state = $2, last_error = $3, next_attempt_at = now() + $4 * interval '1 second'
+         where id = $1 and state = 'pending'`,
         [row.id, givenUp ? "failed" : "pending", error instanceof Error ? error.message : String(error), pauseS],
       );
     }

@@ -167,6 +167,17 @@ describeEachDatabase("receivers", (open) => {
     });
   });
 
+  it("accuses no channel where the database alone is slow to take the lease back", async () => {
+    const { receiver } = platform();
+    const { node, leases } = await nodes();
+    const one = node("one", receiver("one"), {
+      leases: { ...leases, release: () => new Promise(() => undefined) },
+    });
+    await isUp(one);
+    await one.stop();
+    expect(one.state("chat")?.state).not.toBe("degraded");
+  });
+
   it("connects anew after pauses, says so, and that it is down after too many failures, until it is up", async () => {
     const { receiver } = platform();
     const { node } = await nodes();

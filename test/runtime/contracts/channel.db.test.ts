@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { writeAttachments } from "../../../runtime/app/attachments/chunks.ts";
 import { toReceived } from "../../../runtime/app/attachments/refs.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
+import { ChannelError } from "../../../runtime/contracts/errors.ts";
 import { channelContract } from "../../support/channel-contract.ts";
 import { chatPlatform, createChatChannel } from "../../support/chat-channel.ts";
 import { describeDatabase } from "../../support/databases.ts";
@@ -81,6 +82,55 @@ describeDatabase("a chat channel", (open) => {
     await database.query("update outbox set next_attempt_at = now() where turn_id = $1", [turnId]);
     await expect.poll(row).toEqual({ state: "sent", platform_ids: ["m1", "m2"], attempts: 2 });
     expect(platform.messages.map((message) => message.text).join("")).toBe("Hello, and a good morning to you.");
+  });
+
+  it("is called again after the pause that the platform asks for, and not at all where it refuses for good", async () => {
+    const database = await open();
+    const { platform, channel, harness, gate } = await start(database, "Hello");
+    const row = async (turnId: string) => {
+      const { rows } = await database.query<{ state: string; pause: number }>(
+        "select state, extract(epoch from next_attempt_at - now())::int as pause from outbox where turn_id = $1",
+        [turnId],
+      );
+      return rows[0];
+    };
+    platform.check = () => {
+      throw new ChannelError("CHANNEL_CONNECTION_LOST", "slow down", { retryAfterS: 3_600 });
+    };
+    gate.resolve();
+    const paused = await channel.hear(harness.message("hi"));
+    await expect.poll(async () => ((await row(paused))?.pause ?? 0) > 3_000).toBe(true);
+    expect(await row(paused)).toMatchObject({ state: "pending" });
+    platform.check = () => {
+      throw new ChannelError("CHANNEL_REFUSED", "The bot was blocked.");
+    };
+    const refused = await channel.hear(harness.message("hi again"));
+    await expect.poll(async () => (await row(refused))?.state).toBe("failed");
+  });
+
+  it("is left the rest of a reply whose parts take long in all: no other sender takes it meanwhile", async () => {
+    const database = await open();
+    const { platform, channel, harness, gate } = await start(database, "Hello, and a good morning to you.");
+    const second = Promise.withResolvers<void>();
+    const claims: number[] = [];
+    let parts = 0;
+    platform.check = () => void parts++;
+    const { send } = channel;
+    channel.send = (message, keep) =>
+      send(message, async (sent) => {
+        await database.query("update outbox set next_attempt_at = now() where turn_id = $1", [message.turnId]);
+        await keep?.(sent);
+        const { rows } = await database.query<{ remaining: number }>(
+          "select extract(epoch from next_attempt_at - now())::int as remaining from outbox where turn_id = $1",
+          [message.turnId],
+        );
+        claims.push(rows[0]?.remaining ?? 0);
+        if (parts === 2) second.resolve();
+      });
+    gate.resolve();
+    await channel.hear(harness.message("hi"));
+    await second.promise;
+    for (const remaining of claims) expect(remaining).toBeGreaterThan(30);
   });
 
   it("stops while a turn runs that it follows", async () => {

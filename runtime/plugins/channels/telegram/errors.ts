@@ -4,10 +4,22 @@ import { GrammyError, HttpError } from "grammy";
 import { CairnError, ChannelError } from "../../../contracts/errors.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
 
-/** CHANNEL_CONNECTION_LOST; errors of the service's own are left as they are. */
+/** CHANNEL_CONNECTION_LOST, with the pause that Telegram asks for; errors of the service's own are left as they are. */
 export function connectionError(error: unknown): CairnError {
   if (error instanceof CairnError) return error;
+  const retryAfterS = error instanceof GrammyError ? error.parameters.retry_after : undefined;
+  if (retryAfterS !== undefined) return new ChannelError("CHANNEL_CONNECTION_LOST", sentenceOf(error), { retryAfterS });
   return new ChannelError("CHANNEL_CONNECTION_LOST", sentenceOf(error));
+}
+
+/** CHANNEL_REFUSED where Telegram does not take this message in this chat; else as `connectionError`. */
+export function sendingError(error: unknown): CairnError {
+  return isRefused(error) ? new ChannelError("CHANNEL_REFUSED", sentenceOf(error)) : connectionError(error);
+}
+
+/** The bot was blocked, the chat is gone, the file is too large: the same call would be refused again. */
+export function isRefused(error: unknown): error is GrammyError {
+  return error instanceof GrammyError && [400, 403, 413].includes(error.error_code);
 }
 
 function sentenceOf(error: unknown): string {

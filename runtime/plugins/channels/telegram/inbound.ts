@@ -7,6 +7,7 @@ import type { Logger } from "../../../contracts/ports.ts";
 import { COMMAND_USAGE } from "../../../domain/command-line.ts";
 import { conversationOf } from "./chat-address.ts";
 import type { Downloads } from "./downloads.ts";
+import { connectionError } from "./errors.ts";
 import type { Messages } from "./messages.ts";
 import type { TakeUpdate } from "./polling.ts";
 
@@ -25,8 +26,8 @@ export interface InboundDeps {
 
 /** Telegram's own first word to a bot. */
 const WELCOME = ["I am here. Write to me; commands:", ...Object.values(COMMAND_USAGE)].join("\n");
-/** Attempts to fetch a file: all later messages wait for it. */
-const MOST_DOWNLOADS = 5;
+/** Attempts to fetch a file, about two minutes with their pauses: all later messages wait for it. */
+const MOST_DOWNLOADS = 8;
 /** What people may send that agents are not given. */
 const UNREAD = ["sticker", "location", "venue", "contact", "poll", "dice", "game", "story", "video_note"] as const;
 
@@ -34,6 +35,8 @@ const UNREAD = ["sticker", "location", "venue", "contact", "poll", "dice", "game
 export function createInbound(deps: InboundDeps): TakeUpdate {
   const { id, bot, ownerId, messages, downloads, onMessage, onCommand, logger } = deps;
 
+  /** One after the other, and behind the receiving: Telegram may be slow to take them. */
+  let answers: Promise<void> = Promise.resolve();
   /** Of the file that could not be fetched last. */
   let failures = { key: "", count: 0 };
 
@@ -45,30 +48,33 @@ export function createInbound(deps: InboundDeps): TakeUpdate {
       const failure = toCairnError(error);
       if (failure.retryable) throw error;
       logger.warn({ code: failure.code, err: error }, "a message was refused");
-      await answer(message, conversation, words(failure));
+      // It came again, without the file that it had: it is in the inbox.
+      if (failure.code === "RUNTIME_CONFLICT") return;
+      answer(message, conversation, words(failure));
     }
   }
 
-  /** An answer that cannot be sent is none that is worth receiving the message again. */
-  async function answer(message: Message, conversation: string, text: string): Promise<void> {
-    await messages.say(conversation, text, message.message_id).catch((err: unknown) => {
-      logger.warn({ err }, "an answer could not be sent");
-    });
+  function answer(message: Message, conversation: string, text: string): void {
+    answers = answers
+      .then(() => messages.say(conversation, text, message.message_id))
+      .catch((error: unknown) => {
+        logger.warn({ reason: connectionError(error).message }, "an answer could not be sent");
+      });
   }
 
   async function command(message: Message, conversation: string, line: string): Promise<void> {
     if (/^\/(?:start|help)\b/.test(line)) return answer(message, conversation, WELCOME);
     const address = { channel: id, conversation, user: String(message.from?.id) };
     const reply = await onCommand({ address, agent: "", line, owner: true });
-    await answer(message, conversation, reply.text);
+    answer(message, conversation, reply.text);
   }
 
   async function say(message: Message, conversation: string, text: string, signal: AbortSignal): Promise<void> {
     const { attachments, problem } = await attached(message, signal);
-    if (problem !== null) await answer(message, conversation, problem);
     if (text === "" && attachments.length === 0) {
-      if (UNREAD.some((kind) => kind in message)) {
-        await answer(message, conversation, "Agents are given text, pictures, recordings and files, and nothing else.");
+      if (problem !== null) answer(message, conversation, problem);
+      else if (UNREAD.some((kind) => kind in message)) {
+        answer(message, conversation, "Agents are given text, pictures, recordings and files, and nothing else.");
       }
       return;
     }
@@ -81,6 +87,7 @@ export function createInbound(deps: InboundDeps): TakeUpdate {
       sentAt: new Date(message.date * 1_000).toISOString(),
       ...(attachments.length === 0 ? {} : { attachments }),
     });
+    if (problem !== null) answer(message, conversation, problem);
   }
 
   /** A file that Telegram does not give out is said; the text goes in without it. So does one that fails again and again. */

@@ -1,40 +1,31 @@
 /** Telegram: messages of the owner to a bot, which asks for them by long polling, and replies of agents. */
 
 import { createHash } from "node:crypto";
-import { autoRetry } from "@grammyjs/auto-retry";
 import { Api } from "grammy";
 import type { Channel, CommandHandler, FollowTurn, MessageHandler } from "../../../contracts/channel.ts";
 import type { ChannelNeeds } from "../manifest.ts";
 import { createDownloads } from "./downloads.ts";
-import { connectionError } from "./errors.ts";
+import { sendingError } from "./errors.ts";
 import { createInbound } from "./inbound.ts";
 import { createMessages } from "./messages.ts";
 import { createPolling, POLL_S } from "./polling.ts";
 import { createTyping } from "./typing.ts";
 
 const SERVER = "https://api.telegram.org";
-/** Seconds that a request may take beyond its long poll. */
-const ANSWER_S = 30;
-/** Seconds that Telegram may ask to wait before a message is sent; what takes longer is for the outbox. */
-const MOST_WAIT_S = 30;
+/** Seconds that a request may take, beyond its long poll; a file takes longer to send, and less than the outbox waits for a sender. */
+const ANSWER_S = 20;
+const UPLOAD_S = 50;
 
 export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, logger }: ChannelNeeds): Channel {
   const apiRoot = baseUrl.replace(/\/+$/, "");
   const polling = new Api(token, { apiRoot, timeoutSeconds: POLL_S + ANSWER_S });
   const api = new Api(token, { apiRoot, timeoutSeconds: ANSWER_S });
-  api.config.use(
-    autoRetry({
-      maxRetryAttempts: 2,
-      maxDelaySeconds: MOST_WAIT_S,
-      rethrowHttpErrors: true,
-      rethrowInternalServerErrors: true,
-    }),
-  );
+  const uploads = new Api(token, { apiRoot, timeoutSeconds: UPLOAD_S });
   const stopping = new AbortController();
   let onMessage: MessageHandler | undefined;
   let onCommand: CommandHandler | undefined;
   let follow: FollowTurn | undefined;
-  const messages = createMessages(api);
+  const messages = createMessages(api, uploads);
   const typing = createTyping({ api, logger });
   const inbound = createInbound({
     id,
@@ -45,9 +36,9 @@ export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, lo
     onMessage: async (message) => {
       if (onMessage === undefined) throw new Error("The channel is not connected.");
       const accepted = await onMessage(message);
-      if (accepted.fresh && follow) {
-        const events = follow(accepted.agent, accepted.turnId, stopping.signal);
-        typing.during(message.address.conversation, events);
+      const events = follow;
+      if (accepted.fresh && events) {
+        typing.during(message.address.conversation, () => events(accepted.agent, accepted.turnId, stopping.signal));
       }
       return accepted;
     },
@@ -90,5 +81,5 @@ export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, lo
 
 /** What the library throws may hold addresses, and the token is in them. */
 function rethrow(error: unknown): never {
-  throw connectionError(error);
+  throw sendingError(error);
 }

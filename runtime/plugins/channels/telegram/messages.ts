@@ -5,6 +5,7 @@ import type { EditResult, KeepSent, OutboundMessage } from "../../../contracts/c
 import type { WaitingQuestion } from "../../../contracts/stream.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
 import { chatOf } from "./chat-address.ts";
+import { isRefused } from "./errors.ts";
 
 export interface Messages {
   send(message: OutboundMessage, keep?: KeepSent): Promise<EditResult | null>;
@@ -30,7 +31,8 @@ const MOST_CHOICE = 60;
 
 type Part = (more: Parameters<Api["sendMessage"]>[2]) => Promise<{ readonly message_id: number }>;
 
-export function createMessages(api: Api): Messages {
+/** `uploads`: with the time that files take. */
+export function createMessages(api: Api, uploads: Api): Messages {
   function partsOf({ address, text, notice, question, attachments = [] }: OutboundMessage): readonly Part[] {
     const { chat, thread } = chatOf(address.conversation);
     const texts = pieces([text, notice, question && howToAnswer(question)].filter(Boolean).join("\n\n")).map(
@@ -41,10 +43,21 @@ export function createMessages(api: Api): Messages {
     const files = attachments.map(({ name, mediaType, data }): Part => {
       const bytes = Buffer.from(data, "base64");
       const isPicture = PICTURES.has(mediaType) && bytes.length <= MOST_PHOTO;
-      return (more) =>
-        isPicture
-          ? api.sendPhoto(chat, new InputFile(bytes, name), { ...thread, ...more })
-          : api.sendDocument(chat, new InputFile(bytes, name), { ...thread, ...more });
+      return async (more) => {
+        const place = { ...thread, ...more };
+        const asDocument = () => uploads.sendDocument(chat, new InputFile(bytes, name), place);
+        try {
+          if (!isPicture) return await asDocument();
+          return await uploads.sendPhoto(chat, new InputFile(bytes, name), place).catch((error: unknown) => {
+            // Of a shape that Telegram shows no picture of.
+            if (error instanceof GrammyError && error.error_code === 400) return asDocument();
+            throw error;
+          });
+        } catch (error) {
+          if (!isRefused(error) || error.error_code === 403) throw error;
+          return api.sendMessage(chat, `The file ${name} could not be sent: ${error.description}.`, place);
+        }
+      };
     });
     return [...texts, ...files];
   }

@@ -8,12 +8,18 @@ import { type Api, GrammyError } from "grammy";
 import type { Update } from "grammy/types";
 import type { Receiver } from "../../../contracts/channel.ts";
 import type { Logger } from "../../../contracts/ports.ts";
+import { codeOf } from "../../../contracts/system-errors.ts";
 import { COMMAND_USAGE } from "../../../domain/command-line.ts";
 import { connectionError } from "./errors.ts";
 import { given } from "./signal.ts";
 
 /** Seconds of a long poll. */
 export const POLL_S = 30;
+/** Milliseconds after which a poll that is open counts as one that receives, and in which the menu is not tried again. */
+const OPEN_MS = 500;
+const MENU_MS = 60_000;
+/** Milliseconds for which what was taken is known here. */
+const OFFSET_MS = 3_600_000;
 /** Milliseconds for the confirmation of what was taken, at the end. */
 const GOODBYE_MS = 2_000;
 const ALLOWED = ["message"] as const satisfies readonly (keyof Update)[];
@@ -29,41 +35,56 @@ export interface PollingDeps {
 
 /** CHANNEL_CONNECTION_LOST, and errors of `take`. */
 export function createPolling({ api, take, logger }: PollingDeps): Receiver["receive"] {
-  /** First update that is not confirmed by what was taken here; 0: all is. It outlives a connection that was lost before that. */
+  /**
+   * First update that is not confirmed by what was taken here; 0: all is. It outlives a connection that was lost before that, so that
+   * no command runs twice, and not for long: after a week without messages Telegram counts from any number.
+   */
   let offset = 0;
+  let takenAt = 0;
+  const menu = createMenu(api, logger);
 
-  /** Once what was taken is confirmed no offset is asked for: after a week without messages Telegram counts from any number. */
   async function poll(timeout: number, signal: AbortSignal): Promise<readonly Update[]> {
     const updates = await api.getUpdates({ offset, timeout, allowed_updates: ALLOWED }, given(signal));
     offset = 0;
     return updates;
   }
 
+  /** What is not taken yet when the signal aborts comes again; if it is taken all the same, the inbox knows it then. */
   async function takeAll(updates: readonly Update[], username: string, signal: AbortSignal): Promise<void> {
+    const aborted = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => aborted.resolve(), { once: true });
     for (const update of updates) {
-      if (signal.aborted) return;
-      await take(update, username, signal);
+      const taken = take(update, username, signal);
+      await Promise.race([taken, aborted.promise]);
+      if (signal.aborted) {
+        taken.catch(() => undefined);
+        return;
+      }
       offset = update.update_id + 1;
+      takenAt = performance.now();
     }
   }
 
   return async ({ signal, connected }) => {
+    if (performance.now() - takenAt > OFFSET_MS) offset = 0;
     try {
       const { username } = await api.getMe(given(signal));
       let updates = await poll(0, signal);
-      const lacking = await listCommands(api, signal, logger);
-      connected(lacking);
       while (!signal.aborted) {
         await takeAll(updates, username, signal);
         if (signal.aborted) break;
-        updates = await poll(POLL_S, signal).catch((error: unknown) => afterPause(error, signal));
-        if (!signal.aborted) connected(lacking);
+        const lacking = await menu.set(signal);
+        // A second program is refused at once: only what stays open receives.
+        const opened = setTimeout(() => connected(lacking), OPEN_MS);
+        updates = await poll(POLL_S, signal)
+          .catch((error: unknown) => afterPause(error, signal))
+          .finally(() => clearTimeout(opened));
       }
     } catch (error) {
       if (!signal.aborted) throw connectionError(error);
     } finally {
       // Others would get again what was taken here.
-      if (offset > 0) await confirm();
+      if (offset > 0 && codeOf(signal.reason) !== "RUNTIME_LEASE_LOST") await confirm();
     }
   };
 
@@ -85,18 +106,32 @@ async function afterPause(error: unknown, signal: AbortSignal): Promise<readonly
   return [];
 }
 
-/** For the menu of Telegram's clients. Why it could not be done; undefined: it is. */
-async function listCommands(api: Api, signal: AbortSignal, logger: Logger): Promise<string | undefined> {
+interface Menu {
+  /** Why it could not be set; undefined: it is. */
+  set(signal: AbortSignal): Promise<string | undefined>;
+}
+
+/** Of commands, in Telegram's clients: set once, and tried again now and then where that failed. */
+function createMenu(api: Api, logger: Logger): Menu {
   const commands = Object.entries(COMMAND_USAGE).map(([command, usage]) => ({
     command,
     description: usage.slice(usage.indexOf(" - ") + 3),
   }));
-  try {
-    await api.setMyCommands(commands, {}, given(signal));
-    return undefined;
-  } catch (error) {
-    const { message } = connectionError(error);
-    logger.warn({ reason: message }, "the menu of commands could not be set");
-    return `the menu of commands could not be set: ${message}`;
-  }
+  let lacking: string | undefined = "the menu of commands is not set yet";
+  let dueAt = 0;
+  return {
+    async set(signal) {
+      if (lacking === undefined || performance.now() < dueAt) return lacking;
+      dueAt = performance.now() + MENU_MS;
+      try {
+        await api.setMyCommands(commands, {}, given(signal));
+        lacking = undefined;
+      } catch (error) {
+        const { message } = connectionError(error);
+        logger.warn({ reason: message }, "the menu of commands could not be set");
+        lacking = `the menu of commands could not be set: ${message}`;
+      }
+      return lacking;
+    },
+  };
 }

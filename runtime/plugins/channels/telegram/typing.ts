@@ -6,24 +6,26 @@ import { isFinal, type StreamEvent } from "../../../contracts/stream.ts";
 import { chatOf } from "./chat-address.ts";
 
 const AGAIN_MS = 4_500;
-/** Chats in which it is shown at once: it is a courtesy, and each costs a request every few seconds. */
+/** Turns for which it is shown at once: it is a courtesy, and each costs a request every few seconds. */
 const MOST = 50;
 
 export interface Typing {
   start(conversation: string): void;
   stop(conversation: string): void;
   stopAll(): void;
-  /** While a turn runs. */
-  during(conversation: string, events: AsyncIterable<StreamEvent>): void;
+  /** While a turn runs; `events` begins to follow it. */
+  during(conversation: string, events: () => AsyncIterable<StreamEvent>): void;
 }
 
 export function createTyping({ api, logger }: { readonly api: Api; readonly logger: Logger }): Typing {
   const shown = new Map<string, { readonly timer: NodeJS.Timeout; turns: number }>();
 
+  let followed = 0;
+
   function start(conversation: string): void {
     const existing = shown.get(conversation);
     if (existing) existing.turns++;
-    if (existing || shown.size >= MOST) return;
+    if (existing) return;
     const { chat, thread } = chatOf(conversation);
     const show = (): void => {
       api.sendChatAction(chat, "typing", thread).catch(() => undefined);
@@ -56,7 +58,10 @@ export function createTyping({ api, logger }: { readonly api: Api; readonly logg
       shown.clear();
     },
     during(conversation, events) {
-      until(conversation, events).catch((err: unknown) => logger.debug({ err }, "a turn could not be followed"));
+      if (followed >= MOST) return;
+      followed++;
+      const ended = until(conversation, events()).finally(() => followed--);
+      ended.catch((err: unknown) => logger.debug({ err }, "a turn could not be followed"));
     },
   };
 }

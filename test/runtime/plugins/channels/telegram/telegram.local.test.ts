@@ -1,5 +1,6 @@
 /** The Telegram channel against the platform's fake, through the contract of channels. */
 
+import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type {
   Channel,
@@ -22,9 +23,7 @@ const OWNER = 1;
 /** Everything that is logged, as text. */
 function recordingLogger(lines: string[]): Logger {
   const write = (bindings: object, message: string): void => {
-    const { err } = bindings as { readonly err?: unknown };
-    const error = err instanceof Error ? `${err.stack} ${JSON.stringify(err, Object.getOwnPropertyNames(err))}` : "";
-    lines.push(`${message} ${JSON.stringify(bindings)} ${error}`);
+    lines.push(`${message} ${inspect(bindings, { depth: 12, showHidden: true })}`);
   };
   const logger: Logger = { debug: write, info: write, warn: write, error: write, child: () => logger };
   return logger;
@@ -118,6 +117,7 @@ describe("a Telegram channel", () => {
         sentAt: expect.stringMatching(/^20\d\d-.*Z$/),
       });
       expect(accepted.slice(1).map(({ address }) => address.conversation)).toEqual(["-100", "-100:7"]);
+      await until(() => states.length > 0);
       expect(states[0]).toBeUndefined();
     });
 
@@ -160,27 +160,27 @@ describe("a Telegram channel", () => {
       expect(accepted.map(({ text }) => text)).toEqual(["one", "two"]);
     });
 
-    it("what was not taken when it ends is the next receiver's, and what was taken is not", async () => {
+    it("again what it was taking when it ended, under the same key, and not what was taken before", async () => {
       const { bot, channel, accepted, handlers } = await connected();
       bot.say("one");
       bot.say("two");
       const first = receiving(channel);
       const held = Promise.withResolvers<void>();
       const entered = Promise.withResolvers<void>();
-      handlers.message = () => {
+      handlers.message = async ({ text }) => {
+        if (text !== "two") return;
         entered.resolve();
-        return held.promise;
+        await held.promise;
       };
       await entered.promise;
-      const ended = first.end();
+      await first.end();
+      expect([accepted.map(({ text }) => text), bot.state.confirmed]).toEqual([["one"], [1]]);
+      // It is durable after all.
       held.resolve();
-      await ended;
-      handlers.message = async () => undefined;
-      expect(accepted.map(({ text }) => text)).toEqual(["one"]);
-      expect(bot.state.confirmed).toEqual([1]);
       receiving(channel);
-      await until(() => accepted.length === 2);
-      expect(accepted[1]?.text).toBe("two");
+      await until(() => accepted.length === 3);
+      const [, second, third] = accepted;
+      expect([second?.text, second?.externalId]).toEqual([third?.text, third?.externalId]);
       expect(bot.state.polls).toMatchObject({ most: 1, refused: 0 });
     });
 
@@ -220,8 +220,77 @@ describe("a Telegram channel", () => {
       receiving(channel);
       bot.say("bad");
       bot.say("ok");
-      await until(() => accepted.length === 1);
+      await until(() => accepted.length === 1 && bot.state.sent.length === 1);
       expect(bot.state.sent).toMatchObject([{ text: 'There is no agent "x". Agents: main.', replyTo: 1 }]);
+    });
+
+    it("counts as connected only when a message was taken and a poll stays open", async () => {
+      const { bot, channel, handlers } = await connected();
+      handlers.message = async () => {
+        throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
+      };
+      bot.say("one");
+      const first = receiving(channel);
+      expect(await first.failed).toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+      handlers.message = async () => undefined;
+      // As where another program asks at the same time: the platform ends one of the two.
+      bot.state.refuse = (method, { timeout }) =>
+        method === "getUpdates" && timeout !== 0
+          ? new Refusal(409, "Conflict: terminated by other getUpdates request")
+          : undefined;
+      const second = receiving(channel);
+      expect(await second.failed).toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+      expect([first.states, second.states]).toEqual([[], []]);
+    });
+
+    it("ends at once, whatever it waits for: the store, a file, or Telegram for an answer", async () => {
+      const { bot, channel, commands, handlers } = await connected();
+      bot.state.refuse = (method) => (method === "sendMessage" ? tooMany(600) : undefined);
+      bot.say("/status");
+      const first = receiving(channel);
+      await until(() => commands.length === 1);
+      await first.end();
+      const entered = Promise.withResolvers<void>();
+      handlers.message = () => {
+        entered.resolve();
+        return new Promise(() => undefined);
+      };
+      bot.say("hello");
+      const second = receiving(channel);
+      await entered.promise;
+      await second.end();
+      expect(bot.state.updates).toHaveLength(1);
+    });
+
+    it("says nothing more to Telegram where another node may receive already", async () => {
+      const { bot, channel, handlers } = await connected();
+      const ending = new AbortController();
+      const entered = Promise.withResolvers<void>();
+      handlers.message = async ({ text }) => {
+        if (text === "two") entered.resolve();
+        if (text === "two") await new Promise(() => undefined);
+      };
+      bot.say("one");
+      bot.say("two");
+      const received = channel.receiver?.receive({ signal: ending.signal, connected: () => undefined });
+      await entered.promise;
+      ending.abort(new RuntimeError("RUNTIME_LEASE_LOST", "Another node receives."));
+      await received;
+      expect(bot.state.confirmed).toEqual([]);
+    });
+
+    it("tells once of a file that is too large, when the message is durable", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      bot.state.files.set("f", { path: "f", size: 2 * 1024 ** 3, content: () => [] });
+      bot.say("", { with: { document: { file_id: "f", file_unique_id: "u", file_name: "f" }, caption: "look" } });
+      handlers.message = async () => {
+        throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
+      };
+      for (let n = 0; n < 3; n++) await receiving(channel).failed;
+      handlers.message = async () => undefined;
+      receiving(channel);
+      await until(() => accepted.length === 1 && bot.state.sent.length > 0);
+      expect(textsOf(bot)).toEqual(["Telegram gives bots no file of more than 20 MB: f."]);
     });
 
     it("in the order of each chat, all of a burst, once", async () => {
@@ -279,7 +348,7 @@ describe("a Telegram channel", () => {
     });
 
     it("says what is wrong in sentences without the token, and ends", async () => {
-      const { fake, bot, channel, log } = await connected();
+      const { fake, bot, channel, commands, log } = await connected();
       const failures: string[] = [];
       const fails = async (): Promise<void> => {
         const error = await receiving(channel).failed;
@@ -299,6 +368,15 @@ describe("a Telegram channel", () => {
       bot.state.polls.open = 0;
       bot.state.refuse = () => new Refusal(500, "Internal Server Error");
       await fails();
+      bot.state.refuse = undefined;
+      bot.say("/status");
+      const { end } = receiving(channel);
+      await until(() => commands.length === 1);
+      fake.fault = "bad-gateway";
+      bot.say("/status");
+      await until(() => log.some((line) => line.includes("could not be sent")) || bot.state.sent.length > 0);
+      await end();
+      fake.fault = "none";
       bot.revoke();
       await fails();
       expect(failures).toEqual([
@@ -360,10 +438,14 @@ describe("a Telegram channel", () => {
       await until(() => first.states.length > 0);
       expect(bot.state.commands.map(({ command }) => command)).toContain("stop");
       await first.end();
+    });
+
+    it("says where they could not be put there, and receives all the same", async () => {
+      const { bot, channel } = await connected();
       bot.state.refuse = (method) => (method === "setMyCommands" ? new Refusal(400, "Bad Request: no") : undefined);
-      const second = receiving(channel);
-      await until(() => second.states.length > 0);
-      expect(second.states[0]).toBe("the menu of commands could not be set: Telegram answers 400: Bad Request: no.");
+      const { states } = receiving(channel);
+      await until(() => states.length > 0);
+      expect(states[0]).toBe("the menu of commands could not be set: Telegram answers 400: Bad Request: no.");
     });
   });
 
@@ -450,7 +532,7 @@ describe("a Telegram channel", () => {
         await Promise.race([failed, until(() => accepted.length === 2)]);
         await end();
       }
-      expect(attempts).toBe(5);
+      expect(attempts).toBe(8);
       expect(textsOf(bot)).toEqual([
         "Telegram does not give out the file unknown.",
         "Telegram answers 500: Internal Server Error.",
@@ -525,14 +607,37 @@ describe("a Telegram channel", () => {
       });
     });
 
-    it("after the pause that Telegram asks for, and leaves a longer one to the outbox", async () => {
+    it("leaves the pauses that Telegram asks for to the outbox", async () => {
       const { bot, channel } = await ready();
-      let calls = 0;
-      bot.state.refuse = () => (calls++ === 0 ? tooMany(1) : undefined);
-      await channel.send(reply("hello"));
-      expect(textsOf(bot)).toEqual(["hello"]);
       bot.state.refuse = () => tooMany(3_000);
-      await expect(channel.send(reply("later"))).rejects.toMatchObject({ message: expect.stringContaining("429") });
+      await expect(channel.send(reply("later"))).rejects.toMatchObject({
+        retryable: true,
+        details: { retryAfterS: 3_000 },
+      });
+    });
+
+    it("nothing again that Telegram refuses for good", async () => {
+      const { bot, channel } = await ready();
+      bot.state.refuse = () => new Refusal(403, "Forbidden: bot was blocked by the user");
+      await expect(channel.send(reply("hello"))).rejects.toMatchObject({ code: "CHANNEL_REFUSED", retryable: false });
+    });
+
+    it("a picture of an odd shape as a file, and a sentence for a file that it does not take", async () => {
+      const { bot, channel } = await ready();
+      bot.state.refuse = (method) =>
+        method === "sendPhoto" ? new Refusal(400, "Bad Request: PHOTO_INVALID_DIMENSIONS") : undefined;
+      const attachments = [
+        { name: "long.png", mediaType: "image/png", data: Buffer.from("x").toString("base64") },
+        { name: "empty.txt", mediaType: "text/plain", data: "" },
+        { name: "last.txt", mediaType: "text/plain", data: Buffer.from("x").toString("base64") },
+      ];
+      await channel.send(reply("Here:", { attachments }));
+      expect(bot.state.sent.map(({ text, files }) => files[0]?.name ?? text)).toEqual([
+        "Here:",
+        "long.png",
+        "The file empty.txt could not be sent: Bad Request: file must be non-empty.",
+        "last.txt",
+      ]);
     });
 
     it("edits: what is longer gets further messages, what is shorter loses them, what is the same stays", async () => {
