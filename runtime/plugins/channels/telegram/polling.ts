@@ -76,9 +76,14 @@ export function createPolling({ api, take, logger }: PollingDeps): Receiver["rec
         const lacking = await menu.set(signal);
         // A second program is refused at once: only what stays open receives.
         const opened = setTimeout(() => connected(lacking), OPEN_MS);
-        updates = await poll(POLL_S, signal)
-          .catch((error: unknown) => afterPause(error, signal))
-          .finally(() => clearTimeout(opened));
+        try {
+          updates = await poll(POLL_S, signal);
+          connected(lacking);
+        } catch (error) {
+          updates = await afterPause(error, signal);
+        } finally {
+          clearTimeout(opened);
+        }
       }
     } catch (error) {
       if (!signal.aborted) throw connectionError(error);
