@@ -368,6 +368,7 @@ async function compose(
             // The outbox after the channels that it sends through, so that it is stopped first and the replies of a drain get out.
             ...channels.services,
             turnWork.services.outbox,
+            turnWork.services.taskProgress,
             turnWork.services.remoteTasks,
             turnWork.services.dispatcher,
             {

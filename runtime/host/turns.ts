@@ -151,7 +151,7 @@ export function composeTurns(parts: TurnParts) {
   });
   // Its own tests need no lease beside that of its identity: the name is nobody else's.
   const withTests = { ...placement, hosted: () => [...placement.hosted(), own.name] };
-  const toFollowers = createTaskProgress({ database, placement: withTests, hub, logger });
+  const taskProgress = createTaskProgress({ database, placement: withTests, hub, logger });
   const dispatcher = new Dispatcher({
     database,
     store,
@@ -160,7 +160,7 @@ export function composeTurns(parts: TurnParts) {
       placement.renewNow();
       parts.onReleased();
     },
-    run: (turn, signals, emit) => run(turn, signals, toFollowers(turn, emit)),
+    run: (turn, signals, emit) => run(turn, signals, taskProgress.reporting(turn, emit)),
     hub,
     limits,
     clock,
@@ -210,6 +210,11 @@ export function composeTurns(parts: TurnParts) {
         start: () => dispatcher.start(),
         drain: () => dispatcher.drain(parts.drainDeadlineMs),
         stop: () => dispatcher.stop(),
+      },
+      taskProgress: {
+        name: "progress of tasks",
+        start: () => taskProgress.start(),
+        stop: () => taskProgress.stop(),
       },
       remoteTasks: {
         name: "tasks of other nodes",

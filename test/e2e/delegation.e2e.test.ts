@@ -108,6 +108,23 @@ it("hands a task to an agent that another node of the same database has, by thei
   expect(await states(two)).toEqual(["done", "done"]);
 });
 
+it("tells the followers of the waiting turn what the other node of its database does for it, on any node", async () => {
+  const url = await databaseUrl();
+  const one = await memberNode({ name: "one", agents: ["main"], databaseUrl: url });
+  const two = await memberNode({ name: "two", agents: ["helper"], databaseUrl: url });
+  two.model.enqueue({ text: "the sums are done", hold: { gate: "g", after: 3 } });
+  const seen: string[] = [];
+  for await (const { type, text = "" } of eventsOf(await stream(one.node, "hand helper: the sums"))) {
+    if (type !== "tool.progress") continue;
+    seen.push(text);
+    // The other node goes on only when its beginning was shown here.
+    two.model.release("g");
+  }
+  expect(seen[0]).toBe("helper: begins");
+  // What comes with the end of the task may be too late for a turn that goes on.
+  for (const line of seen) expect(line).toMatch(/^helper: /);
+});
+
 async function twoDatabases() {
   const one = await memberNode({ name: "one", agents: ["main"] });
   const two = await memberNode({ name: "two", agents: ["helper"] });

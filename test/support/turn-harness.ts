@@ -264,12 +264,12 @@ export async function startHarness(options: HarnessOptions) {
       remoteTasks?.turnEnded();
     },
   });
-  const toFollowers = createTaskProgress({ database, placement, hub, logger: quietLogger });
+  const taskProgress = createTaskProgress({ database, placement, hub, logger: quietLogger });
   const dispatcher = new Dispatcher({
     database,
     store,
     placement,
-    run: (turn, signals, emit) => run(turn, signals, toFollowers(turn, emit)),
+    run: (turn, signals, emit) => run(turn, signals, taskProgress.reporting(turn, emit)),
     hub,
     limits,
     clock,
