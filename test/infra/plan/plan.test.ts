@@ -502,7 +502,6 @@ deployment: { target: docker, nodes: [{ name: one }], datahub: { postgres: true 
     expect(env["SERVICE_API_TOKEN"]).toBe(TOKEN);
     expect(warnings.map(({ path }) => path).sort()).toEqual([
       "agents.inner.workspace",
-      "channels.telegram",
       "mcp.servers.notes",
       "providers.xai.api_key",
     ]);
