@@ -51,8 +51,11 @@ export interface Identity {
   readonly boot: string;
 }
 
+/** Where the system does not name its boots. */
+export const UNKNOWN_BOOT = "unknown";
+
 export async function ownIdentity(): Promise<Identity> {
-  const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "unknown");
+  const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => UNKNOWN_BOOT);
   return { user: userInfo().username, host: hostname(), pid: process.pid, boot: boot.trim() };
 }
 

@@ -8,7 +8,7 @@ import { codeOf } from "../../../../runtime/contracts/system-errors.ts";
 import type { FleetLease } from "../../../rollout/contracts.ts";
 import type { FleetDatabase } from "../../../rollout/fleet-database.ts";
 import { holderOf } from "../../../rollout/open-fleet.ts";
-import type { Identity } from "../../state/operator-lock.ts";
+import { type Identity, UNKNOWN_BOOT } from "../../state/operator-lock.ts";
 import type { Session } from "../session.ts";
 import { fleetDatabase } from "./fleet-doors.ts";
 import { membersOf } from "./members.ts";
@@ -63,9 +63,11 @@ export async function withFleetLease<T>(session: Session, work: (session: Sessio
 
 /**
  * One for all commands of a directory on this boot of this machine, of which the operator's lock lets one run at a time: what a command
- * that was killed, or that lost the host, could not give back is the next one's at once.
+ * that was killed, or that lost the host, could not give back is the next one's at once. Undefined where the boot is not known: by the
+ * names alone two machines could be taken for one.
  */
-function idOf({ host, boot, user }: Identity, dir: string): string {
+function idOf({ host, boot, user }: Identity, dir: string): string | undefined {
+  if (boot === UNKNOWN_BOOT) return undefined;
   return uuidv5([host, boot, user, dir].join("\0"), IDS);
 }
 
