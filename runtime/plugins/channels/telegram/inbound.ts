@@ -40,7 +40,7 @@ export function createInbound(deps: InboundDeps): TakeUpdate {
   /** Of the file that could not be fetched last. */
   let failures = { key: "", count: 0 };
 
-  /** What went wrong for good is told to the owner; the rest rejects. */
+  /** The owner gets an error that a repetition would not mend as an answer; other errors reject. */
   async function withRefusals(message: Message, conversation: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
