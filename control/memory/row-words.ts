@@ -8,6 +8,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   turn_questions: "turns and queues",
   turn_steers: "turns and queues",
   outbox: "turns and queues",
+  drafts: "turns and queues",
   forgotten_keys: "forgotten",
   forgotten_summaries: "forgotten",
   erasures: "forgotten",

@@ -1,7 +1,7 @@
 /** A chat platform, or the HTTP agent channel. The channel splits long messages itself and keeps to its platform's limits. */
 
 import type { HandedTask } from "./delegation.ts";
-import type { StreamEvent, WaitingQuestion } from "./stream.ts";
+import type { WaitingQuestion } from "./stream.ts";
 
 export interface Attachment {
   readonly name: string;
@@ -63,6 +63,10 @@ export interface OutboundMessage {
   readonly attachments?: readonly Attachment[];
   /** What an earlier attempt has sent of it, where the channel said so with `keep`: the rest is still to be sent. */
   readonly sent?: EditResult;
+  /** Messages that have shown what was written of it: they are changed into it, and what is left over of them is deleted. */
+  readonly draft?: EditResult;
+  /** An earlier attempt may have arrived: a platform that cannot rule out a second message says so to the reader. */
+  readonly mayRepeat?: true;
   /** The turn waits for the answer to this, which `text` asks: a channel may offer the choices. */
   readonly question?: WaitingQuestion;
 }
@@ -127,12 +131,6 @@ export interface CommandReply {
 export type MessageHandler = (message: InboundMessage) => Promise<AcceptedMessage>;
 export type CommandHandler = (command: CommandRequest) => Promise<CommandReply>;
 
-/**
- * The events of a turn from its start on, ending with the final one; those of a turn that another node runs begin and end with
- * that. Leaving the loop, or the signal, ends the following and nothing else. RUNTIME_TURN_UNKNOWN.
- */
-export type FollowTurn = (agent: string, turnId: string, signal?: AbortSignal) => AsyncIterable<StreamEvent>;
-
 /** Stores what is sent so far of a message in parts; resolves when it is stored. */
 export type KeepSent = (sent: EditResult) => Promise<void>;
 
@@ -166,11 +164,15 @@ export interface Channel {
     text: string,
     overflowIds?: readonly string[],
   ): Promise<EditResult | null>;
+  /**
+   * Milliseconds between two changes of a reply that is shown while it is written, by `send` and then `edit`. Absent: replies are
+   * shown when they are whole.
+   */
+  draftPauseMs?(conversation: string): number;
   react?(conversation: string, messageId: string, emoji: string): Promise<void>;
+  /** While a turn of the conversation runs; ended by as many calls of `stopTyping`. */
   startTyping?(conversation: string): Promise<void>;
   stopTyping?(conversation: string): Promise<void>;
-  /** Before the start: how it follows the turns of its messages, where it shows them while they run. */
-  onFollow?(follow: FollowTurn): void;
   onMessage(handler: MessageHandler): void;
   onCommand(handler: CommandHandler): void;
 }

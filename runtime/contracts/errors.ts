@@ -153,6 +153,8 @@ export interface ErrorDetails {
   readonly turnId?: string;
   /** Overrules the table's `retryable`: the same request gets this same answer. */
   readonly retryable?: false;
+  /** Of a channel: the platform has not taken what was sent, for certain. */
+  readonly notTaken?: true;
   /** What the reader can do about it, as one sentence. */
   readonly hint?: string;
   /** Last lines of the program that failed, oldest first; without secrets. */

@@ -4,7 +4,7 @@ import type { Commands, Turns } from "../app/api.ts";
 import type { ReceivingChannel } from "../app/receivers.ts";
 import type { Config } from "../config/index.ts";
 import type { AgentChannel } from "../contracts/agent-channel.ts";
-import type { Channel, FollowTurn } from "../contracts/channel.ts";
+import type { Channel } from "../contracts/channel.ts";
 import { ConfigError } from "../contracts/errors.ts";
 import type { Logger, NewId } from "../contracts/ports.ts";
 import { agent as agentManifest } from "../plugins/channels/agent/manifest.ts";
@@ -53,7 +53,6 @@ export async function createChannels(config: Config, deps: ChannelDeps): Promise
       for (const channel of channels) {
         channel.onMessage((message) => turns.accept(message));
         channel.onCommand((command) => commands.run(command));
-        channel.onFollow?.(followWith(turns));
       }
     },
     services: channels.map((channel) => ({
@@ -77,11 +76,4 @@ async function createChannel(
   // Was checked when the configuration was read.
   if (token === undefined) throw new ConfigError("CONFIG_INVALID", `channels.${id} has no token.`);
   return manifest.create({ id, token, ownerId, baseUrl, newId, logger: logger.child({ channel: id }) });
-}
-
-/** What HTTP clients read as numbered events, for channels. */
-export function followWith(turns: Pick<Turns, "events">): FollowTurn {
-  return async function* follow(agent, turnId, signal) {
-    for await (const { event } of turns.events(agent, turnId, 0, signal)) yield event;
-  };
 }

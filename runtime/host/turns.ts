@@ -21,6 +21,7 @@ import { RemoteTasks } from "../app/turn/remote-tasks.ts";
 import { StreamHub } from "../app/turn/stream-hub.ts";
 import { createTaskProgress } from "../app/turn/task-progress.ts";
 import { createToolRunner } from "../app/turn/tool-runner.ts";
+import { createTurnDisplay } from "../app/turn/turn-display.ts";
 import { TURN_CHANNEL } from "../app/turn/turn-fence.ts";
 import { createTurnRunner, type TurnRunnerDeps } from "../app/turn/turn-runner.ts";
 import { TurnStore } from "../app/turn/turn-store.ts";
@@ -139,6 +140,7 @@ export function composeTurns(parts: TurnParts) {
       logger,
     }),
     toolRunner: createToolRunner({ hooks, clock, logger }),
+    display: createTurnDisplay({ channels, store, logger }),
     onWaiting: () => {
       outbox.kick();
       remoteTasks?.kick();

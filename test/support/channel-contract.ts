@@ -59,4 +59,18 @@ export function channelContract(create: () => ChannelFixture | Promise<ChannelFi
     }
     await channel.stop();
   });
+
+  it("changes what it has shown of a reply into the reply, where it shows replies that are written", async () => {
+    const fixture = await create();
+    const { channel, conversation } = fixture;
+    await channel.start();
+    expect(channel.draftPauseMs === undefined || channel.edit !== undefined).toBe(true);
+    if (channel.draftPauseMs) {
+      expect(channel.draftPauseMs(conversation)).toBeGreaterThan(0);
+      const draft = await channel.send({ ...reply(fixture), text: "hel …" });
+      const sent = draft && (await channel.send({ ...reply(fixture), draft }));
+      expect(sent?.primary).toBe(draft?.primary);
+    }
+    await channel.stop();
+  });
 }

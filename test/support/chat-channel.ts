@@ -8,7 +8,6 @@ import type {
   Channel,
   ChannelState,
   EditResult,
-  FollowTurn,
   InboundMessage,
   MessageHandler,
 } from "../../runtime/contracts/channel.ts";
@@ -24,20 +23,20 @@ export interface ChatMessage {
 
 export interface ChatPlatform {
   readonly messages: ChatMessage[];
+  /** What messages were changed into, in order. */
+  readonly changes: string[];
   readonly typing: Set<string>;
   /** Throws where the platform does not take what it is given. */
   check(text: string): void;
 }
 
 export function chatPlatform(): ChatPlatform {
-  return { messages: [], typing: new Set(), check: () => undefined };
+  return { messages: [], changes: [], typing: new Set(), check: () => undefined };
 }
 
 export interface ChatChannel extends Channel {
   /** A user of the platform says something; resolves with the turn when it is durable. */
   hear(message: InboundMessage): Promise<string>;
-  /** What was shown of turns while they ran, in order. */
-  readonly shown: string[];
   lose(reason: string): void;
 }
 
@@ -46,14 +45,12 @@ const LIMIT = 20;
 export function createChatChannel(id: string, platform: ChatPlatform): ChatChannel {
   let state: ChannelState = { state: "connecting", reason: "not started" };
   let onMessage: MessageHandler | undefined;
-  let follow: FollowTurn | undefined;
-  const stopping = new AbortController();
-  const following = new Set<Promise<void>>();
-  const shown: string[] = [];
+
+  let ids = 0;
 
   function put(conversation: string, text: string, files: readonly Attachment[] = []): string {
     platform.check(text);
-    const message = { id: `m${platform.messages.length + 1}`, conversation, text, files, reactions: [] };
+    const message = { id: `m${++ids}`, conversation, text, files, reactions: [] };
     platform.messages.push(message);
     return message.id;
   }
@@ -62,59 +59,61 @@ export function createChatChannel(id: string, platform: ChatPlatform): ChatChann
     return platform.messages.find((one) => one.id === messageId && one.conversation === conversation);
   }
 
-  async function show(agent: string, turnId: string, conversation: string): Promise<void> {
-    if (!follow) return;
-    platform.typing.add(conversation);
-    try {
-      for await (const event of follow(agent, turnId, stopping.signal)) {
-        if (event.type === "text.delta") shown.push(event.text);
-      }
-    } catch (error) {
-      if (!stopping.signal.aborted) throw error;
-    } finally {
-      platform.typing.delete(conversation);
+  function change(conversation: string, messageId: string | undefined, text: string): string | undefined {
+    const message = messageId === undefined ? undefined : found(conversation, messageId);
+    if (!message) return undefined;
+    platform.check(text);
+    message.text = text;
+    platform.changes.push(text);
+    return message.id;
+  }
+
+  function remove(ids: readonly string[]): void {
+    for (const id of ids) {
+      const index = platform.messages.findIndex((message) => message.id === id);
+      if (index >= 0) platform.messages.splice(index, 1);
     }
   }
 
   const channel: ChatChannel = {
     id,
     platform: "chat",
-    shown,
     async start() {
       state = { state: "up", reason: null };
     },
     async stop() {
       state = { state: "down", reason: "stopped" };
-      stopping.abort();
-      await Promise.all(following);
     },
     state: () => state,
     lose(reason) {
       state = { state: "connecting", reason };
     },
+    draftPauseMs: () => 20,
     async send(message, keep) {
-      const { address, text, notice, attachments = [] } = message;
+      const { address, text, notice, attachments = [], draft } = message;
       const { conversation } = address;
-      const pieces = splitText([text, notice].filter(Boolean).join(" "), LIMIT);
+      const shown = draft ? [draft.primary, ...draft.overflow] : [];
+      const pieces = splitText([text, notice, message.mayRepeat && "(again?)"].filter(Boolean).join(" "), LIMIT);
       let sent: EditResult | null = message.sent ?? null;
       const done = sent === null ? 0 : 1 + sent.overflow.length;
-      for (const [index, piece] of pieces.slice(done).entries()) {
-        const messageId = put(conversation, piece, done + index === 0 ? attachments : []);
+      for (const [index, piece] of pieces.entries()) {
+        if (index < done) continue;
+        const files = index === 0 ? attachments : [];
+        const messageId = change(conversation, shown[index], piece) ?? put(conversation, piece, files);
         sent =
           sent === null ? { primary: messageId, overflow: [] } : { ...sent, overflow: [...sent.overflow, messageId] };
         await keep?.(sent);
       }
+      remove(shown.slice(pieces.length));
       return sent;
     },
     async edit(conversation, messageId, text, overflowIds = []): Promise<EditResult | null> {
       const ids = [messageId, ...overflowIds];
-      const kept = splitText(text, LIMIT).map((piece, index) => {
-        const message = found(conversation, ids[index] ?? "");
-        if (!message) return put(conversation, piece);
-        message.text = piece;
-        return message.id;
-      });
-      const [primary, ...overflow] = kept;
+      const pieces = splitText(text, LIMIT);
+      const [primary, ...overflow] = pieces.map(
+        (piece, index) => change(conversation, ids[index], piece) ?? put(conversation, piece),
+      );
+      remove(ids.slice(pieces.length));
       return primary === undefined ? null : { primary, overflow };
     },
     async react(conversation, messageId, emoji) {
@@ -130,15 +129,9 @@ export function createChatChannel(id: string, platform: ChatPlatform): ChatChann
       onMessage = handler;
     },
     onCommand() {},
-    onFollow(given) {
-      follow = given;
-    },
     async hear(message) {
       if (!onMessage) throw new Error("the channel is not connected");
-      const { agent, turnId } = await onMessage(message);
-      const showing = show(agent, turnId, message.address.conversation).finally(() => following.delete(showing));
-      following.add(showing);
-      return turnId;
+      return (await onMessage(message)).turnId;
     },
   };
   return channel;

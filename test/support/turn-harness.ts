@@ -30,6 +30,7 @@ import { RemoteTasks } from "../../runtime/app/turn/remote-tasks.ts";
 import { StreamHub } from "../../runtime/app/turn/stream-hub.ts";
 import { createTaskProgress } from "../../runtime/app/turn/task-progress.ts";
 import { createToolRunner } from "../../runtime/app/turn/tool-runner.ts";
+import { createTurnDisplay } from "../../runtime/app/turn/turn-display.ts";
 import { TURN_CHANNEL } from "../../runtime/app/turn/turn-fence.ts";
 import { createTurnRunner } from "../../runtime/app/turn/turn-runner.ts";
 import { TurnStore } from "../../runtime/app/turn/turn-store.ts";
@@ -44,7 +45,6 @@ import type { ChatChunk, ChatOptions, Provider } from "../../runtime/contracts/p
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import type { Tool } from "../../runtime/contracts/tool.ts";
 import type { Prices } from "../../runtime/domain/usage.ts";
-import { followWith } from "../../runtime/host/channels.ts";
 import { quietLogger } from "./databases.ts";
 import { newMark } from "./memory.ts";
 import { registryOf } from "./node-entries.ts";
@@ -193,9 +193,10 @@ export async function startHarness(options: HarnessOptions) {
     onMessage: () => {},
     onCommand: () => {},
   };
+  const channels = new Map([[channel.id, channel]]);
   const outbox = createOutbox({
     database,
-    channels: new Map([[channel.id, channel]]),
+    channels,
     attachments,
     logger: quietLogger,
   });
@@ -249,6 +250,7 @@ export async function startHarness(options: HarnessOptions) {
       logger: quietLogger,
     }),
     toolRunner: createToolRunner({ hooks, clock, logger: quietLogger }),
+    display: createTurnDisplay({ channels, store, logger: quietLogger }),
     hooks,
     limits,
     countTokens: (value) => Math.ceil(value.length / 4),
@@ -308,7 +310,6 @@ export async function startHarness(options: HarnessOptions) {
     isDraining,
   });
   channel.onMessage((message) => turns.accept(message));
-  channel.onFollow?.(followWith(turns));
   await placement.start();
   await dispatcher.start();
   outbox.start();

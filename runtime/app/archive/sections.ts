@@ -151,6 +151,14 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
       last_error: "case when state = 'pending' then 'not sent before the backup was taken' else last_error end",
     },
   },
+  {
+    name: "drafts",
+    table: "drafts",
+    from: "drafts t",
+    order: "t.turn_id",
+    // The messages that show a draft may have become something else since then.
+    restored: { platform_ids: "'{}'::text[]" },
+  },
   { name: "model_usage", table: "model_usage", from: "model_usage t", order: "t.day, t.agent, t.provider, t.model" },
   {
     name: "leases",

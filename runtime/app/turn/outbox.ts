@@ -27,7 +27,6 @@ export interface OutboxDeps {
 
 interface OutboxRow {
   readonly id: string;
-  readonly seq: string | number;
   readonly turn_id: string;
   readonly channel: string;
   readonly agent: string;
@@ -35,10 +34,14 @@ interface OutboxRow {
   readonly attempts: number;
   /** The first message's id first. */
   readonly platform_ids: readonly string[];
+  readonly draft_ids: readonly string[];
+  /** Before this attempt. */
+  readonly unsure: boolean;
 }
 
 const TICK_MS = 2_000;
-const BATCH = 50;
+/** Messages that are on their way to one channel at once: one that hangs does not delay those of others. */
+const MOST_SENDING = 50;
 /** A row that is being sent is not taken again for this long; then its sender counts as dead. */
 const SENDING_MS = 60_000;
 const MAX_PAUSE_S = 300;
@@ -49,17 +52,22 @@ const MAX_ATTEMPTS = 300;
 
 export function createOutbox({ database, channels, attachments, logger }: OutboxDeps): Outbox {
   let timer: NodeJS.Timeout | null = null;
-  let sending: Promise<void> | null = null;
+  let taking: Promise<void> | null = null;
   let again = false;
   let stopping = false;
+  const sending = new Map<string, Set<Promise<void>>>([...channels.keys()].map((id) => [id, new Set()]));
 
-  async function take(): Promise<readonly OutboxRow[]> {
+  /** Of a turn the oldest message alone, so that all are sent in their order, by whichever node. */
+  async function take(ready: readonly string[]): Promise<readonly OutboxRow[]> {
     const { rows } = await database.query<OutboxRow>(
-      `/* outbox:take */ update outbox set attempts = attempts + 1, next_attempt_at = now() + $2 * interval '1 millisecond'
-       where id in (select id from outbox where state = 'pending' and next_attempt_at <= now() and channel = any($1::text[])
-                    order by next_attempt_at, seq limit $3 for update skip locked)
-       returning id, seq, turn_id, channel, agent, payload, attempts, platform_ids`,
-      [[...channels.keys()], SENDING_MS, BATCH],
+      `/* outbox:take */ with due as (
+         select id, unsure from outbox o where state = 'pending' and next_attempt_at <= now() and channel = any($1::text[])
+           and not exists (select 1 from outbox e where e.turn_id = o.turn_id and e.state = 'pending' and e.seq < o.seq)
+         order by next_attempt_at, seq limit $3 for update skip locked)
+       update outbox o set attempts = attempts + 1, unsure = true, next_attempt_at = now() + $2 * interval '1 millisecond'
+       from due where o.id = due.id
+       returning o.id, turn_id, channel, agent, payload, attempts, platform_ids, draft_ids, due.unsure`,
+      [ready, SENDING_MS, MOST_SENDING],
       // Sending twice after a crash is allowed; the send itself is what must not be forgotten.
       { durable: false },
     );
@@ -80,7 +88,8 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
 
   async function send(row: OutboxRow): Promise<void> {
     const { conversation, user, text, question } = row.payload;
-    const [primary, ...overflow] = row.platform_ids;
+    const sentBefore = editResult(row.platform_ids);
+    const draft = editResult(row.draft_ids);
     try {
       const files = await load(row.payload.attachments ?? [], row.turn_id);
       const notice = [row.payload.notice, ...files.missing].filter((line) => line !== null).join(" ");
@@ -93,7 +102,9 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
           ...(notice === "" ? {} : { notice }),
           ...(question ? { question } : {}),
           ...(files.found.length === 0 ? {} : { attachments: files.found }),
-          ...(primary === undefined ? {} : { sent: { primary, overflow } }),
+          ...(sentBefore === null ? {} : { sent: sentBefore }),
+          ...(draft === null ? {} : { draft }),
+          ...(row.unsure ? { mayRepeat: true } : {}),
         },
         async (parts) => {
           await database.query(
@@ -105,11 +116,13 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
           );
         },
       );
-      await database.query(
-        "/* outbox:sent */ update outbox set state = 'sent', sent_at = now(), platform_ids = coalesce($2::text[], platform_ids) where id = $1",
+      const { rows } = await database.query<{ more: boolean }>(
+        `/* outbox:sent */ update outbox o set state = 'sent', sent_at = now(), platform_ids = coalesce($2::text[], platform_ids)
+         where id = $1 returning exists (select 1 from outbox p where p.turn_id = o.turn_id and p.state = 'pending' and p.id <> o.id) as more`,
         [row.id, sent ? idsOf(sent) : null],
         { durable: false },
       );
+      if (rows[0]?.more) kick();
     } catch (error) {
       const { retryable = true, details = {} } = error instanceof CairnError ? error : {};
       const givenUp = row.attempts >= MAX_ATTEMPTS || !retryable;
@@ -120,9 +133,15 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
         "a reply could not be sent",
       );
       await database.query(
-        `/* outbox:failed */ update outbox set state = $2, last_error = $3, next_attempt_at = now() + $4 * interval '1 second'
+        `/* outbox:failed */ update outbox set state = $2, last_error = $3, next_attempt_at = now() + $4 * interval '1 second', unsure = $5
          where id = $1 and state = 'pending'`,
-        [row.id, givenUp ? "failed" : "pending", error instanceof Error ? error.message : String(error), pauseS],
+        [
+          row.id,
+          givenUp ? "failed" : "pending",
+          error instanceof Error ? error.message : String(error),
+          pauseS,
+          row.unsure || !details.notTaken,
+        ],
       );
     }
   }
@@ -130,20 +149,22 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
   async function round(): Promise<void> {
     try {
       for (;;) {
-        const rows = await take();
-        const turns = Map.groupBy(
-          rows.toSorted((a, b) => Number(a.seq) - Number(b.seq)),
-          (row) => row.turn_id,
-        );
-        // Messages of one turn are sent in their order; one that fails does not delay those of other turns.
-        const until = performance.now() + SENDING_MS / 2;
-        await Promise.all(
-          [...turns.values()].map(async (messages) => {
-            // The rest is past its claim and is taken again, by this node or another.
-            for (const message of messages) if (performance.now() < until) await send(message);
-          }),
-        );
-        if (rows.length < BATCH || stopping) return;
+        const ready = [...sending].flatMap(([id, { size }]) => (size < MOST_SENDING ? [id] : []));
+        const rows = ready.length === 0 ? [] : await take(ready);
+        for (const row of rows) {
+          const messages = sending.get(row.channel);
+          const work = send(row)
+            .catch((err: unknown) =>
+              logger.warn({ err, turnId: row.turn_id }, "the state of a reply could not be stored"),
+            )
+            .finally(() => {
+              messages?.delete(work);
+              // What had no room may be waiting.
+              if (messages?.size === MOST_SENDING - 1) kick();
+            });
+          messages?.add(work);
+        }
+        if (rows.length < MOST_SENDING || stopping) return;
       }
     } catch (error) {
       logger.warn({ err: error }, "the outbox could not be read");
@@ -152,12 +173,12 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
 
   function kick(): void {
     if (stopping) return;
-    if (sending) {
+    if (taking) {
       again = true;
       return;
     }
-    sending = round().finally(() => {
-      sending = null;
+    taking = round().finally(() => {
+      taking = null;
       if (again) {
         again = false;
         kick();
@@ -166,7 +187,11 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
   }
 
   async function idle(): Promise<void> {
-    while (sending) await sending;
+    for (;;) {
+      const work = [...(taking ? [taking] : []), ...[...sending.values()].flatMap((messages) => [...messages])];
+      if (work.length === 0) return;
+      await Promise.all(work);
+    }
   }
 
   return {
@@ -191,6 +216,10 @@ async function within(ms: number, work: Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
   await Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
+function editResult([primary, ...overflow]: readonly string[]): EditResult | null {
+  return primary === undefined ? null : { primary, overflow };
 }
 
 function idsOf({ primary, overflow }: EditResult): string[] {

@@ -176,8 +176,9 @@ export class TurnJournal {
     return this.#persist(() => this.#store.deliver(this.#turn, key, text));
   }
 
-  wait(calls: AskingCalls, questionId: string): Promise<OpenQuestion | null> {
-    return this.#persist(() => this.#store.waiting.begin(this.#turn, calls, questionId));
+  /** `text`: the turn's so far. */
+  wait(calls: AskingCalls, questionId: string, text: string): Promise<OpenQuestion | null> {
+    return this.#persist(() => this.#store.waiting.begin(this.#turn, calls, questionId, text));
   }
 
   /** The turn and those that wait for it, its own first. */

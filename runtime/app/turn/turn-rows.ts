@@ -5,7 +5,7 @@ import type { ErrorBody } from "../../contracts/errors.ts";
 import type { ToolCall, Usage } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
 import type { Answer, ToolResult } from "../../contracts/tool.ts";
-import { sanitizeJson } from "../../domain/cap.ts";
+import { sanitize, sanitizeJson } from "../../domain/cap.ts";
 import type { TaskOutcome } from "../../domain/delegation.ts";
 import type { AttachmentRef } from "../attachments/refs.ts";
 
@@ -33,6 +33,16 @@ export interface ClaimedTurn {
   readonly sentAt: string | null;
   /** The turns of other nodes that wait for it, the nearest first; null: its message is no task of another node. */
   readonly chain: readonly WaitingTurn[] | null;
+  /** Of its reply; null: nothing has been shown of it. */
+  readonly draft: Draft | null;
+}
+
+/** What is shown of a reply before it is whole. */
+export interface Draft {
+  /** The platform's ids of the messages that show it. */
+  readonly ids: readonly string[];
+  /** The beginning of the turn's text that has gone out for good. */
+  readonly words: string;
 }
 
 export type StoredStep =
@@ -145,7 +155,16 @@ export function questionPayload(turn: ClaimedTurn, question: OpenQuestion): Outb
 
 export function outboxPayload(turn: ClaimedTurn, end: TurnEnd): OutboxPayload {
   const failure = end.error ? `${end.error.message} (${end.error.code})` : null;
-  return { conversation: turn.conversation, user: turn.user, text: end.reply, notice: end.notice ?? failure };
+  const text = unsentText(turn, end.reply);
+  return { conversation: turn.conversation, user: turn.user, text, notice: end.notice ?? failure };
+}
+
+/** What has not gone out before of the turn's text. A hook may have changed that: then all of it. */
+export function unsentText({ draft }: Pick<ClaimedTurn, "draft">, text: string): string {
+  const { words = "" } = draft ?? {};
+  return words !== "" && sanitize(text).startsWith(words)
+    ? sanitize(text).slice(words.length).replace(/^\n+/, "")
+    : text;
 }
 
 export interface ClaimRow {
@@ -168,6 +187,7 @@ export interface ClaimRow {
   history: ClaimedTurn["history"];
   sent_at: Date | null;
   chain: readonly WaitingTurn[] | null;
+  draft: Draft | null;
 }
 
 export function toClaimed(row: ClaimRow): ClaimedTurn {
@@ -191,6 +211,7 @@ export function toClaimed(row: ClaimRow): ClaimedTurn {
     conversationId: row.conversation_id,
     sentAt: row.sent_at?.toISOString() ?? null,
     chain: row.chain,
+    draft: row.draft,
   };
 }
 

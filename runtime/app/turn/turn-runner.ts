@@ -14,6 +14,7 @@ import { createDelegation } from "./delegation.ts";
 import type { ModelCaller } from "./model-caller.ts";
 import { runToolCalls, TurnWaits } from "./tool-calls.ts";
 import type { ToolRunner } from "./tool-runner.ts";
+import type { ShownTurn, TurnDisplay } from "./turn-display.ts";
 import {
   failedEnd,
   finalEvent,
@@ -40,6 +41,7 @@ export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly writer: Writer;
   readonly callModel: ModelCaller;
   readonly toolRunner: ToolRunner;
+  readonly display: TurnDisplay;
   readonly newId: NewId;
   /** A turn has begun to wait, and its question stands in the outbox, or the turn that it waits for is in line. */
   onWaiting(): void;
@@ -64,6 +66,8 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     } catch (error) {
       const reason = error instanceof TurnWaits ? await run.wait(error.calls) : toCairnError(error);
       if (reason !== null) await run.conclude(reason);
+    } finally {
+      run.end();
     }
   };
 }
@@ -75,13 +79,18 @@ class TurnRun {
   readonly #emit: (event: StreamEvent) => void;
   readonly #journal: TurnJournal;
   readonly #progress = new LoopProgress();
+  readonly #shown: ShownTurn;
   readonly #startedAt: number;
 
   constructor(deps: TurnRunnerDeps, turn: ClaimedTurn, signals: TurnSignals, emit: (event: StreamEvent) => void) {
     this.#deps = deps;
     this.#turn = turn;
     this.#signals = signals;
-    this.#emit = emit;
+    this.#shown = deps.display.show(turn);
+    this.#emit = (event) => {
+      emit(event);
+      this.#shown.take(event);
+    };
     this.#startedAt = deps.clock.monotonic();
     this.#journal = new TurnJournal({ turn, store: deps.store, writer: deps.writer, lease: signals.lease });
   }
@@ -173,6 +182,11 @@ class TurnRun {
     );
   }
 
+  /** Nothing is shown of it here any more. */
+  end(): void {
+    this.#shown.end();
+  }
+
   /** Lets the turn wait for an answer; the reason where it must end instead: it was stopped, or its lease is lost. */
   async wait(calls: AskingCalls): Promise<CairnError | null> {
     const { abort, lease } = this.#signals;
@@ -180,7 +194,8 @@ class TurnRun {
     const reason = abort.aborted ? toCairnError(abort.reason) : null;
     if (lease.aborted || reason?.code === "RUNTIME_TURN_ABORTED") return reason;
     try {
-      const question = await this.#journal.wait(calls, this.#deps.newId());
+      await this.#shown.idle();
+      const question = await this.#journal.wait(calls, this.#deps.newId(), this.#progress.text);
       if (question) this.#emit(waitingEvent(this.#turn, question));
       this.#deps.onWaiting();
     } catch (error) {
@@ -205,6 +220,7 @@ class TurnRun {
       return;
     }
     try {
+      await this.#shown.idle();
       if (reason.code === "RUNTIME_DRAINING") {
         await this.#journal.checkpoint();
         this.#emit(shutdownEvent(this.#turn));
@@ -243,6 +259,8 @@ class TurnRun {
   }
 
   async #finish(end: TurnEnd, last: { n: number; text: string; model?: string }, cut: boolean): Promise<boolean> {
+    // Later, a change that was under way would undo what the outbox sends.
+    await this.#shown.idle();
     const ended = await this.#journal.finish(end, { ...last, cut });
     if (ended) {
       this.#emit(finalEvent(this.#turn, end));

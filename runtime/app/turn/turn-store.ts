@@ -30,7 +30,8 @@ import { ASKS_USER, TurnWaiting } from "./turn-waiting.ts";
 /** The last statement of the turn's last transaction: that one is rolled back as a whole where the turn has ended before. */
 const QUEUE_REPLY = `/* turn:outbox */ with done as (update inbox set done_at = now() where id = $1),
   counted as (${countUsage({ guard: "(select 1) once", agent: "$5::text", calls: "$7::jsonb" })})
-  insert into outbox (id, turn_id, channel, agent, payload) values ($2, $3, $4, $5::text, $6)`;
+  insert into outbox (id, turn_id, channel, agent, payload, draft_ids)
+  values ($2, $3, $4, $5::text, $6, coalesce((select platform_ids from drafts where turn_id = $3), '{}'))`;
 
 const CHECKPOINT = `/* turn:checkpoint */ with done as (
     update turns set state = 'queued', checkpoints = checkpoints + 1, lease_node = null, lease_boot = null, lease_until = null
@@ -177,6 +178,17 @@ export class TurnStore {
         `/* turn:deliver */ insert into outbox (id, turn_id, key, channel, agent, payload) values ($1, $2, $3, $4, $5, $6)
          on conflict (turn_id, key) do nothing`,
         [this.#newId(), turn.turnId, key, turn.channel, turn.agent, toJson(payload)],
+      ),
+    );
+  }
+
+  /** The messages that show what is written of the turn's reply. */
+  async keepDraft(fence: Fence, ids: readonly string[]): Promise<void> {
+    await this.fenced(fence, (tx) =>
+      tx.query(
+        `/* turn:draft */ insert into drafts (turn_id, platform_ids) values ($1, $2::text[])
+         on conflict (turn_id) do update set platform_ids = excluded.platform_ids`,
+        [fence.turnId, ids],
       ),
     );
   }

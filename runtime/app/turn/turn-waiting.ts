@@ -1,6 +1,6 @@
 /** A turn that waits for an answer: how it begins to wait, and what wakes it (an answer, the deadline, /stop). */
 
-import type { Database } from "../../contracts/database.ts";
+import type { Database, Transaction } from "../../contracts/database.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { ToolCall } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
@@ -14,11 +14,13 @@ import {
   type AskedQuestion,
   type ClaimedTurn,
   type OpenQuestion,
+  type OutboxPayload,
   type QuestionRow,
   questionPayload,
   toJson,
   toOpenQuestion,
   UUID,
+  unsentText,
 } from "./turn-rows.ts";
 
 /** A call that asked, at its step. */
@@ -67,13 +69,13 @@ export class TurnWaiting {
   }
 
   /**
-   * Lets the turn wait: the steps of the calls that asked, the first one's question, the turn's state and the message that brings the
-   * question to the user, or the turn that is to do the task, commit together. The other calls ask when they are executed again. Null
+   * Lets the turn wait: the steps of the calls that asked, the first one's question, the turn's state and the messages that bring the
+   * text so far and the question to the user, or the turn that is to do the task, commit together. The other calls ask when they are executed again. Null
    * where the user is asked nothing. RUNTIME_TURN_ABORTED where /stop or /interrupt came first, RUNTIME_LEASE_LOST as any write.
    */
-  async begin(turn: ClaimedTurn, calls: AskingCalls, questionId: string): Promise<OpenQuestion | null> {
+  async begin(turn: ClaimedTurn, calls: AskingCalls, questionId: string, text: string): Promise<OpenQuestion | null> {
     const [{ n, question }] = calls;
-    const { text, choices, ordinal, deadlineMs, delegate } = question;
+    const { choices, ordinal, deadlineMs, delegate } = question;
     return this.#database.transaction(async (tx) => {
       const { count } = await tx.query(
         `/* turn:wait */ update turns t set state = 'waiting', waits = waits + 1, lease_node = null, lease_boot = null, lease_until = null
@@ -104,10 +106,10 @@ export class TurnWaiting {
       }
       const isHere = delegate?.chain === null;
       const task = isHere
-        ? await startDelegated(tx, this.#newId, turn, questionId, { agent: delegate.agent, message: text })
+        ? await startDelegated(tx, this.#newId, turn, questionId, { agent: delegate.agent, message: question.text })
         : null;
       const delegation = delegate === null ? {} : { delegation: { agent: delegate.agent, turn_id: task } };
-      const stored = { text, choices, ...delegation };
+      const stored = { text: question.text, choices, ...delegation };
       const { rows } = await tx.query<QuestionRow>(
         `/* turn:question */ insert into turn_questions (id, turn_id, n, ordinal, question, expires_at)
          values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond') returning id, question, expires_at`,
@@ -120,6 +122,7 @@ export class TurnWaiting {
         );
       }
       if (delegate !== null) return null;
+      await this.#sendWords(tx, turn, questionId, text);
       const open = toOpenQuestion(rows[0] as QuestionRow);
       await tx.query(
         `/* turn:question-outbox */ insert into outbox (id, turn_id, key, channel, agent, payload)
@@ -135,6 +138,23 @@ export class TurnWaiting {
       );
       return open;
     });
+  }
+
+  /** The text so far goes out before the question, in the messages that have shown it if there are any; the reply is sent without it. */
+  async #sendWords(tx: Transaction, turn: ClaimedTurn, questionId: string, text: string): Promise<void> {
+    const { turnId, conversation, user, channel, agent } = turn;
+    const unsent = unsentText(turn, text);
+    if (unsent.trim() === "") return;
+    const payload = { conversation, user, text: unsent, notice: null } satisfies OutboxPayload;
+    await tx.query(
+      `/* turn:words */ with cut as (
+         insert into drafts (turn_id, words) values ($2, $3)
+         on conflict (turn_id) do update set words = excluded.words, platform_ids = '{}')
+       insert into outbox (id, turn_id, key, channel, agent, payload, draft_ids)
+       values ($1, $2, $4, $5, $6, $7, coalesce((select platform_ids from drafts where turn_id = $2), '{}'))
+       on conflict (turn_id, key) do nothing`,
+      [this.#newId(), turnId, sanitize(text), `words:${questionId}`, channel, agent, toJson(payload)],
+    );
   }
 
   /**

@@ -11,6 +11,8 @@ export interface SentMessage {
   readonly files: { readonly method: string; readonly name: string; readonly bytes: Buffer }[];
   readonly reactions: string[];
   edits: number;
+  /** Milliseconds of the last edits. */
+  readonly editedAt: number[];
   deleted: boolean;
 }
 

@@ -1,10 +1,13 @@
 /** The methods of the Bot API that a bot of ours calls, with their refusals in the platform's words. */
 
-import { type BotCall, type BotState, Refusal, type SentMessage } from "./bot.ts";
+import { type BotCall, type BotState, Refusal, type SentMessage, tooMany } from "./bot.ts";
 
 type Method = (bot: BotState, call: BotCall) => unknown;
 
 const MOST_TEXT = 4_096;
+/** Edits of one message within so many milliseconds; the platform says a message a second, and bears short bursts. */
+const MOST_EDITS = 8;
+const EDITS_MS = 5_000;
 /** What bots may react with; a part of the platform's list. */
 const EMOJI = new Set(["👍", "👎", "❤", "🔥", "👀", "🎉", "🤔", "😢", "👌", "✍"]);
 const ACTIONS = new Set(["typing", "upload_photo", "upload_document", "record_voice", "upload_voice"]);
@@ -49,6 +52,13 @@ export const methods: Readonly<Record<string, Method>> = {
         "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
       );
     }
+    const now = performance.now();
+    message.editedAt.splice(
+      0,
+      message.editedAt.findIndex((at) => now - at < EDITS_MS),
+    );
+    if (message.editedAt.length >= MOST_EDITS) throw tooMany(3);
+    message.editedAt.push(now);
     message.text = text;
     message.edits++;
     return shown(bot, message);
@@ -137,6 +147,7 @@ function put(bot: BotState, body: BotCall["body"], text: string, files: SentMess
     files,
     reactions: [],
     edits: 0,
+    editedAt: [],
     deleted: false,
   };
   bot.sent.push(message);

@@ -4,17 +4,28 @@ import { GrammyError, HttpError } from "grammy";
 import { CairnError, ChannelError } from "../../../contracts/errors.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
 
+/** What comes before a connection: nothing of the request has left. */
+const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+
 /** CHANNEL_CONNECTION_LOST, with the pause that Telegram asks for; errors of the service's own are left as they are. */
 export function connectionError(error: unknown): CairnError {
   if (error instanceof CairnError) return error;
   const retryAfterS = error instanceof GrammyError ? error.parameters.retry_after : undefined;
-  if (retryAfterS !== undefined) return new ChannelError("CHANNEL_CONNECTION_LOST", sentenceOf(error), { retryAfterS });
-  return new ChannelError("CHANNEL_CONNECTION_LOST", sentenceOf(error));
+  return new ChannelError("CHANNEL_CONNECTION_LOST", sentenceOf(error), {
+    ...(retryAfterS === undefined ? {} : { retryAfterS }),
+    ...(isNotTaken(error) ? { notTaken: true } : {}),
+  });
 }
 
 /** CHANNEL_REFUSED where Telegram does not take this message in this chat; else as `connectionError`. */
 export function sendingError(error: unknown): CairnError {
-  return isRefused(error) ? new ChannelError("CHANNEL_REFUSED", sentenceOf(error)) : connectionError(error);
+  if (!isRefused(error)) return connectionError(error);
+  return new ChannelError("CHANNEL_REFUSED", sentenceOf(error), { notTaken: true });
+}
+
+function isNotTaken(error: unknown): boolean {
+  if (error instanceof GrammyError) return error.error_code < 500;
+  return error instanceof HttpError && NOT_CONNECTED.has(codeOf(error.error) ?? "");
 }
 
 /** The bot was blocked, the chat is gone, the file is too large: the same call would be refused again. */

@@ -2,8 +2,9 @@
 
 import { createHash } from "node:crypto";
 import { Api } from "grammy";
-import type { Channel, CommandHandler, FollowTurn, MessageHandler } from "../../../contracts/channel.ts";
+import type { Channel, CommandHandler, MessageHandler } from "../../../contracts/channel.ts";
 import type { ChannelNeeds } from "../manifest.ts";
+import { chatOf } from "./chat-address.ts";
 import { createDownloads } from "./downloads.ts";
 import { sendingError } from "./errors.ts";
 import { createInbound } from "./inbound.ts";
@@ -15,18 +16,19 @@ const SERVER = "https://api.telegram.org";
 /** Seconds that a request may take, beyond its long poll; a file takes longer to send, and less than the outbox waits for a sender. */
 const ANSWER_S = 20;
 const UPLOAD_S = 50;
+/** Between two changes of a message: a chat takes one a second, a group 20 in a minute (Bots FAQ, limits). */
+const PAUSE_MS = 1_500;
+const GROUP_PAUSE_MS = 4_000;
 
 export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, logger }: ChannelNeeds): Channel {
   const apiRoot = baseUrl.replace(/\/+$/, "");
   const polling = new Api(token, { apiRoot, timeoutSeconds: POLL_S + ANSWER_S });
   const api = new Api(token, { apiRoot, timeoutSeconds: ANSWER_S });
   const uploads = new Api(token, { apiRoot, timeoutSeconds: UPLOAD_S });
-  const stopping = new AbortController();
   let onMessage: MessageHandler | undefined;
   let onCommand: CommandHandler | undefined;
-  let follow: FollowTurn | undefined;
   const messages = createMessages(api, uploads);
-  const typing = createTyping({ api, logger });
+  const typing = createTyping(api);
   const inbound = createInbound({
     id,
     bot: token.split(":")[0] ?? "",
@@ -35,12 +37,7 @@ export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, lo
     downloads: createDownloads({ api, files: `${apiRoot}/file/bot${token}` }),
     onMessage: async (message) => {
       if (onMessage === undefined) throw new Error("The channel is not connected.");
-      const accepted = await onMessage(message);
-      const events = follow;
-      if (accepted.fresh && events) {
-        typing.during(message.address.conversation, () => events(accepted.agent, accepted.turnId, stopping.signal));
-      }
-      return accepted;
+      return onMessage(message);
     },
     onCommand: async (command) => {
       if (onCommand === undefined) throw new Error("The channel is not connected.");
@@ -58,18 +55,15 @@ export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, lo
     },
     async start() {},
     async stop() {
-      stopping.abort();
       typing.stopAll();
     },
     send: (message, keep) => messages.send(message, keep).catch(rethrow),
     edit: (conversation, messageId, text, overflowIds) =>
       messages.edit(conversation, messageId, text, overflowIds).catch(rethrow),
+    draftPauseMs: (conversation) => (chatOf(conversation).chat < 0 ? GROUP_PAUSE_MS : PAUSE_MS),
     react: (conversation, messageId, emoji) => messages.react(conversation, messageId, emoji).catch(rethrow),
     startTyping: async (conversation) => typing.start(conversation),
     stopTyping: async (conversation) => typing.stop(conversation),
-    onFollow(given) {
-      follow = given;
-    },
     onMessage(handler) {
       onMessage = handler;
     },

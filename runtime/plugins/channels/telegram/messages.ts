@@ -1,6 +1,7 @@
 /** Sends, edits and removes messages of a bot: in parts where they are longer than Telegram takes. */
 
 import { type Api, GrammyError, InputFile } from "grammy";
+import { LRUCache } from "lru-cache";
 import type { EditResult, KeepSent, OutboundMessage } from "../../../contracts/channel.ts";
 import type { WaitingQuestion } from "../../../contracts/stream.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
@@ -28,17 +29,57 @@ const PICTURES = new Set(["image/jpeg", "image/png", "image/webp"]);
 /** Buttons of a question, and UTF-16 code units of one. */
 const MOST_CHOICES = 12;
 const MOST_CHOICE = 60;
+/** Telegram takes a message twice where its first answer was not heard. */
+const MAY_REPEAT = "(This may have reached you before.)";
 
 type Part = (more: Parameters<Api["sendMessage"]>[2]) => Promise<{ readonly message_id: number }>;
 
 /** `uploads`: with the time that files take. */
 export function createMessages(api: Api, uploads: Api): Messages {
-  function partsOf({ address, text, notice, question, attachments = [] }: OutboundMessage): readonly Part[] {
+  /** Texts of messages that this process has sent or changed last: what a draft shows already is not asked for again. */
+  const texts = new LRUCache<string, string>({ max: 500 });
+
+  async function say(chat: number, text: string, more: Parameters<Api["sendMessage"]>[2]) {
+    const sent = await api.sendMessage(chat, text, more);
+    texts.set(`${chat}:${sent.message_id}`, text);
+    return sent;
+  }
+
+  async function change(chat: number, id: number, text: string): Promise<void> {
+    const key = `${chat}:${id}`;
+    if (texts.get(key) === text) return;
+    // Unknown until it is answered.
+    texts.delete(key);
+    await api.editMessageText(chat, id, text).catch(unless("message is not modified"));
+    texts.set(key, text);
+  }
+
+  async function remove(chat: number, ids: readonly string[]): Promise<void> {
+    for (const id of ids) await api.deleteMessage(chat, Number(id)).catch(unless("message to delete not found"));
+  }
+
+  function partsOf(
+    message: OutboundMessage,
+    shown: readonly string[],
+  ): { readonly texts: number; readonly parts: readonly Part[] } {
+    const { address, text, notice, question, attachments = [] } = message;
     const { chat, thread } = chatOf(address.conversation);
-    const texts = pieces([text, notice, question && howToAnswer(question)].filter(Boolean).join("\n\n")).map(
-      (piece): Part =>
-        (more) =>
-          api.sendMessage(chat, piece, { ...thread, ...more }),
+    const isNew = (message.sent === undefined ? 0 : idsOf(message.sent).length) >= shown.length;
+    const repeat = message.mayRepeat && isNew ? MAY_REPEAT : undefined;
+    const written = pieces([text, notice, question && howToAnswer(question), repeat].filter(Boolean).join("\n\n")).map(
+      (piece, index): Part =>
+        async (more) => {
+          const draft = Number(shown[index]);
+          if (!Number.isInteger(draft)) return say(chat, piece, { ...thread, ...more });
+          try {
+            await change(chat, draft, piece);
+            return { message_id: draft };
+          } catch (error) {
+            // It was deleted, or is too old to be changed.
+            if (!isRefused(error) || error.error_code !== 400) throw error;
+            return say(chat, piece, { ...thread, ...more });
+          }
+        },
     );
     const files = attachments.map(({ name, mediaType, data }): Part => {
       const bytes = Buffer.from(data, "base64");
@@ -59,13 +100,14 @@ export function createMessages(api: Api, uploads: Api): Messages {
         }
       };
     });
-    return [...texts, ...files];
+    return { texts: written.length, parts: [...written, ...files] };
   }
 
   return {
     async send(message, keep) {
       let sent = message.sent ?? null;
-      const parts = partsOf(message);
+      const shown = message.draft ? idsOf(message.draft) : [];
+      const { texts: written, parts } = partsOf(message, shown);
       for (const [index, part] of parts.entries()) {
         if (sent !== null && index < 1 + sent.overflow.length) continue;
         const isLast = index === parts.length - 1;
@@ -76,6 +118,7 @@ export function createMessages(api: Api, uploads: Api): Messages {
         sent = withPart(sent, String(id));
         await keep?.(sent);
       }
+      await remove(chatOf(message.address.conversation).chat, shown.slice(written));
       return sent;
     },
     async edit(conversation, messageId, text, overflowIds = []) {
@@ -85,16 +128,14 @@ export function createMessages(api: Api, uploads: Api): Messages {
       for (const [index, piece] of pieces(text).entries()) {
         const id = given[index];
         if (id === undefined) {
-          sent = withPart(sent, String((await api.sendMessage(chat, piece, thread)).message_id));
+          sent = withPart(sent, String((await say(chat, piece, thread)).message_id));
           continue;
         }
-        await api.editMessageText(chat, Number(id), piece).catch(unless("message is not modified"));
+        await change(chat, Number(id), piece);
         sent = withPart(sent, id);
       }
       if (sent === null) return null;
-      for (const id of given.slice(1 + sent.overflow.length)) {
-        await api.deleteMessage(chat, Number(id)).catch(unless("message to delete not found"));
-      }
+      await remove(chat, given.slice(1 + sent.overflow.length));
       return sent;
     },
     async react(conversation, messageId, emoji) {
@@ -109,6 +150,10 @@ export function createMessages(api: Api, uploads: Api): Messages {
       }
     },
   };
+}
+
+function idsOf({ primary, overflow }: EditResult): readonly string[] {
+  return [primary, ...overflow];
 }
 
 /** Telegram refuses what is white space alone. */

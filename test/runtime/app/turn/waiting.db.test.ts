@@ -119,12 +119,17 @@ describeDatabase("turns that wait for an answer", (open) => {
     const { tools } = asking({ choices: ["yes"] });
     const harness = await start({ script, tools });
     const { turnId, question } = await ask(harness);
-    await expect.poll(() => harness.sent).toMatchObject([{ turnId, text: "Which one?", question }]);
+    await expect
+      .poll(() => harness.sent)
+      .toMatchObject([
+        { turnId, text: "On it." },
+        { turnId, text: "Which one?", question },
+      ]);
     await answer(harness, turnId, "yes");
     await harness.turns.wait(harness.agentName, turnId);
-    await expect.poll(() => harness.sent).toHaveLength(2);
-    expect(harness.sent[1]).toMatchObject({ turnId, text: expect.stringContaining("answer: yes") });
-    expect(harness.sent[1]?.question).toBeUndefined();
+    await expect.poll(() => harness.sent).toHaveLength(3);
+    expect(harness.sent[2]).toMatchObject({ turnId, text: expect.stringMatching(/^acted 1, answer: yes/) });
+    expect(harness.sent[2]?.question).toBeUndefined();
   });
 
   it("tells who follows: the question, then the turn from its start, also a follower that comes later", async () => {
@@ -264,12 +269,17 @@ describeDatabase("turns that wait for an answer", (open) => {
 
     const next = await start({ script, tools, ...doomed.next });
     const question = await waiting(next, turnId);
-    await expect.poll(() => next.sent).toMatchObject([{ turnId, text: "Which one?", question }]);
+    await expect
+      .poll(() => next.sent)
+      .toMatchObject([
+        { turnId, text: "On it." },
+        { turnId, text: "Which one?", question },
+      ]);
     await answer(next, turnId, "red", question.id);
     expect(await next.turns.wait(next.agentName, turnId)).toMatchObject({ interrupted: false });
     // The reply, and no second question.
-    await expect.poll(() => next.sent).toHaveLength(2);
-    expect(next.sent[1]?.question).toBeUndefined();
+    await expect.poll(() => next.sent).toHaveLength(3);
+    expect(next.sent[2]?.question).toBeUndefined();
   });
 
   const sessionOf = (harness: Harness) => `${harness.agentName}:${harness.channel.id}:s1:`;

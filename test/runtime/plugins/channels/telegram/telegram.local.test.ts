@@ -1,7 +1,7 @@
 /** The Telegram channel against the platform's fake, through the contract of channels. */
 
 import { inspect } from "node:util";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type {
   Channel,
   CommandReply,
@@ -11,7 +11,6 @@ import type {
 } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
 import type { Logger } from "../../../../../runtime/contracts/ports.ts";
-import type { StreamEvent } from "../../../../../runtime/contracts/stream.ts";
 import { createTelegramChannel } from "../../../../../runtime/plugins/channels/telegram/index.ts";
 import { Refusal, tooMany } from "../../../../fakes/telegram/bot.ts";
 import { startTelegramFake, type TelegramBot } from "../../../../fakes/telegram/index.ts";
@@ -46,7 +45,6 @@ async function connected(given: { ownerId?: string } = { ownerId: String(OWNER) 
   const handlers = {
     message: async (_message: InboundMessage): Promise<void> => undefined,
     command: async (_command: CommandRequest): Promise<CommandReply> => ({ text: "done" }),
-    events: async function* (): AsyncGenerator<StreamEvent> {},
   };
   channel.onMessage(async (message) => {
     await handlers.message(message);
@@ -57,7 +55,6 @@ async function connected(given: { ownerId?: string } = { ownerId: String(OWNER) 
     commands.push(command);
     return handlers.command(command);
   });
-  channel.onFollow?.(() => handlers.events());
   await channel.start();
   onTestFinished(() => channel.stop());
   return { fake, bot, channel, accepted, commands, handlers, log };
@@ -333,20 +330,6 @@ describe("a Telegram channel", () => {
       await until(() => bot.state.updates.length === 0);
     });
 
-    it("says that it types while a turn runs", async () => {
-      const { bot, channel, accepted, handlers } = await connected();
-      const ends = Promise.withResolvers<void>();
-      handlers.events = async function* () {
-        await ends.promise;
-        yield { type: "turn.failed", turn_id: "t", session: "s", error: {} } as unknown as StreamEvent;
-      };
-      receiving(channel);
-      bot.say("hello");
-      await until(() => accepted.length === 1 && bot.state.actions.length > 0);
-      expect(bot.state.actions[0]).toBe("1 typing");
-      ends.resolve();
-    });
-
     it("says what is wrong in sentences without the token, and ends", async () => {
       const { fake, bot, channel, commands, log } = await connected();
       const failures: string[] = [];
@@ -605,6 +588,77 @@ describe("a Telegram channel", () => {
       expect(JSON.parse(String(last))).toMatchObject({
         keyboard: [[{ text: "/answer red" }], [{ text: "/answer blue" }]],
       });
+    });
+
+    it("what it has shown of a reply changed into the reply: further messages, fewer ones, and a new one for one that is gone", async () => {
+      const { bot, channel } = await ready();
+      const shown = { primary: "1", overflow: ["2"] };
+      const pair = async (text: string) => {
+        await channel.send(reply("long ".repeat(1_500)));
+        return channel.send(reply(text, { draft: shown }));
+      };
+      expect(await pair("short")).toEqual({ primary: "1", overflow: [] });
+      expect(bot.state.sent.map(({ text, deleted }) => [text.slice(0, 5), deleted])).toEqual([
+        ["short", false],
+        ["long ", true],
+      ]);
+      // Its owner has deleted it meanwhile.
+      for (const message of bot.state.sent) message.deleted = true;
+      expect(await channel.send(reply("once more", { draft: shown }))).toEqual({ primary: "3", overflow: [] });
+      const files = [{ name: "a.txt", mediaType: "text/plain", data: Buffer.from("x").toString("base64") }];
+      const whole = await channel.send(
+        reply("with a file", { draft: { primary: "3", overflow: [] }, attachments: files }),
+      );
+      expect(whole).toEqual({ primary: "3", overflow: ["4"] });
+      expect(
+        bot.state.sent.filter(({ deleted }) => !deleted).map(({ text, files: [file] }) => file?.name ?? text),
+      ).toEqual(["with a file", "a.txt"]);
+    });
+
+    it("nothing for the messages that show already what they are to show", async () => {
+      const { bot, channel } = await ready();
+      const text = "word ".repeat(1_000).trim();
+      const { primary, overflow } = (await channel.send(reply(text))) ?? { primary: "", overflow: [] };
+      await channel.edit?.("1", primary, `${text} more`, overflow);
+      expect(bot.state.calls.filter(({ method }) => method === "editMessageText")).toHaveLength(1);
+    });
+
+    it("a note where a message may have been sent before, and none where an edit cannot repeat it", async () => {
+      const { bot, channel } = await ready();
+      await channel.send(reply("hello", { mayRepeat: true }));
+      await channel.send(reply("hello again", { mayRepeat: true, draft: { primary: "1", overflow: [] } }));
+      expect(bot.state.calls.map(({ body }) => body["text"])).toEqual([
+        "hello\n\n(This may have reached you before.)",
+        "hello again",
+      ]);
+      const lost = (error: Refusal) => {
+        bot.state.refuse = () => error;
+        return channel.send(reply("hello")).catch(({ details }: { details: object }) => details);
+      };
+      expect(await lost(tooMany(3))).toMatchObject({ notTaken: true });
+      expect(await lost(new Refusal(502, "Bad Gateway"))).not.toHaveProperty("notTaken");
+    });
+
+    it("that it types, from the start of the first turn to the end of the last one of a chat", async () => {
+      vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+      onTestFinished(() => void vi.useRealTimers());
+      const { bot, channel } = await ready();
+      await channel.startTyping?.("1");
+      await channel.startTyping?.("1");
+      await until(() => bot.state.actions.length === 1);
+      await channel.stopTyping?.("1");
+      vi.advanceTimersByTime(5_000);
+      await until(() => bot.state.actions.length === 2);
+      expect(bot.state.actions).toEqual(["1 typing", "1 typing"]);
+      await channel.stopTyping?.("1");
+      expect(vi.getTimerCount()).toBe(0);
+    });
+
+    it("changes of a reply that is written no faster than a chat takes them", async () => {
+      const { channel } = await ready();
+      expect(channel.draftPauseMs?.("1")).toBeGreaterThan(1_000);
+      // 20 messages in a minute.
+      expect(channel.draftPauseMs?.("-100:7")).toBeGreaterThan(3_000);
     });
 
     it("leaves the pauses that Telegram asks for to the outbox", async () => {

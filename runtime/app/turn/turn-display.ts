@@ -1,0 +1,163 @@
+/**
+ * Shows running turns in their conversations, on the node that runs them: that the agent types, and its words as they are written. It is a
+ * courtesy: a turn does not wait for it, and its reply is sent whole by the outbox, in the messages that have shown it.
+ */
+
+import type { Channel, EditResult } from "../../contracts/channel.ts";
+import { CairnError } from "../../contracts/errors.ts";
+import type { Logger } from "../../contracts/ports.ts";
+import type { StreamEvent } from "../../contracts/stream.ts";
+import { type ClaimedTurn, unsentText } from "./turn-rows.ts";
+import type { TurnStore } from "./turn-store.ts";
+
+export interface TurnDisplay {
+  /** One attempt of a turn, from now on. */
+  show(turn: ClaimedTurn): ShownTurn;
+}
+
+export interface ShownTurn {
+  take(event: StreamEvent): void;
+  /** Resolves when no change is under way; the next words begin anew. */
+  idle(): Promise<void>;
+  end(): void;
+}
+
+export interface TurnDisplayDeps {
+  readonly channels: ReadonlyMap<string, Channel>;
+  readonly store: Pick<TurnStore, "keepDraft">;
+  readonly logger: Logger;
+}
+
+/** Milliseconds after its first words in which a reply may become whole, so that it is sent once. */
+const FIRST_MS = 800;
+const MAX_PAUSE_MS = 30_000;
+/** Turns of a channel that are shown at once: each costs a request every few seconds, and the replies go first. */
+const MOST_SHOWN = 20;
+/** Stands at the end of what is not whole. */
+const UNFINISHED = " …";
+
+export function createTurnDisplay({ channels, store, logger }: TurnDisplayDeps): TurnDisplay {
+  const shown = new Map<string, number>();
+  return {
+    show(turn) {
+      const channel = channels.get(turn.channel);
+      const count = shown.get(turn.channel) ?? 0;
+      if (!channel || count >= MOST_SHOWN || !(channel.startTyping || channel.draftPauseMs)) return NOTHING;
+      shown.set(turn.channel, count + 1);
+      const { conversation } = turn;
+      const failed = (err: unknown) => logger.debug({ err, channel: channel.id }, "typing could not be shown");
+      channel.startTyping?.(conversation).catch(failed);
+      const words = channel.draftPauseMs && channel.edit ? new ShownWords(turn, channel, store, logger) : null;
+      return {
+        take: (event) => words?.take(event),
+        idle: async () => words?.idle(),
+        end() {
+          words?.end();
+          shown.set(turn.channel, (shown.get(turn.channel) ?? 1) - 1);
+          channel.stopTyping?.(conversation).catch(failed);
+        },
+      };
+    },
+  };
+}
+
+const NOTHING: ShownTurn = { take() {}, async idle() {}, end() {} };
+
+class ShownWords {
+  readonly #turn: ClaimedTurn;
+  readonly #channel: Channel;
+  readonly #store: Pick<TurnStore, "keepDraft">;
+  readonly #logger: Logger;
+  #text = "";
+  /** What the messages show. */
+  #written = "";
+  #ids: readonly string[];
+  #timer: NodeJS.Timeout | null = null;
+  #change: Promise<void> | null = null;
+  #failures = 0;
+  #ended = false;
+
+  constructor(turn: ClaimedTurn, channel: Channel, store: Pick<TurnStore, "keepDraft">, logger: Logger) {
+    this.#turn = turn;
+    this.#channel = channel;
+    this.#store = store;
+    this.#logger = logger;
+    this.#ids = turn.draft?.ids ?? [];
+  }
+
+  take(event: StreamEvent): void {
+    if (event.type !== "text.delta") return;
+    this.#text += event.text;
+    this.#schedule(this.#ids.length === 0 ? FIRST_MS : this.#pauseMs());
+  }
+
+  async idle(): Promise<void> {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    await this.#change;
+  }
+
+  end(): void {
+    this.#ended = true;
+    if (this.#timer) clearTimeout(this.#timer);
+  }
+
+  #pauseMs(): number {
+    return this.#channel.draftPauseMs?.(this.#turn.conversation) ?? MAX_PAUSE_MS;
+  }
+
+  #schedule(afterMs: number): void {
+    if (this.#ended || this.#timer || this.#change) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#change = this.#write().then((pauseMs) => {
+        this.#change = null;
+        if (this.#unwritten() !== this.#written) this.#schedule(pauseMs);
+      });
+    }, afterMs);
+  }
+
+  #unwritten(): string {
+    return unsentText(this.#turn, this.#text).trimEnd();
+  }
+
+  /** Milliseconds until the next change. */
+  async #write(): Promise<number> {
+    const text = this.#unwritten();
+    if (text === "" || text === this.#written) return this.#pauseMs();
+    try {
+      await this.#show(`${text}${UNFINISHED}`);
+      this.#written = text;
+      this.#failures = 0;
+      return this.#pauseMs();
+    } catch (error) {
+      const { retryAfterS } = error instanceof CairnError ? error.details : {};
+      const isLost = error instanceof CairnError && error.code === "RUNTIME_LEASE_LOST";
+      // A first message that may have arrived is not sent again: the outbox sends the reply.
+      if (isLost || (retryAfterS === undefined && this.#ids.length === 0)) this.#ended = true;
+      this.#logger.debug({ err: error, turnId: this.#turn.turnId }, "the words of a turn could not be shown");
+      this.#failures++;
+      return Math.max(Math.min(this.#pauseMs() * 2 ** this.#failures, MAX_PAUSE_MS), (retryAfterS ?? 0) * 1_000);
+    }
+  }
+
+  async #show(text: string): Promise<void> {
+    const { turnId, agent, channel, conversation, user } = this.#turn;
+    const [primary, ...overflow] = this.#ids;
+    if (primary === undefined) {
+      const address = { channel, conversation, user };
+      await this.#channel.send({ address, agent, turnId, text }, (sent) => this.#keep(sent));
+      return;
+    }
+    const sent = await this.#channel.edit?.(conversation, primary, text, overflow);
+    if (sent) await this.#keep(sent);
+  }
+
+  /** Behind the turn's fence: on another node they are changed into its reply. */
+  async #keep({ primary, overflow }: EditResult): Promise<void> {
+    const ids = [primary, ...overflow];
+    if (ids.length === this.#ids.length && ids.every((id, index) => id === this.#ids[index])) return;
+    this.#ids = ids;
+    await this.#store.keepDraft(this.#turn, ids);
+  }
+}

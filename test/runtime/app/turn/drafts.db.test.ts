@@ -1,0 +1,221 @@
+/** Replies that are shown while they are written, and become the reply that the outbox sends: over restarts, questions and failures. */
+
+import { expect, it, onTestFinished } from "vitest";
+import type { Database } from "../../../../runtime/contracts/database.ts";
+import { ChannelError } from "../../../../runtime/contracts/errors.ts";
+import type { Tool } from "../../../../runtime/contracts/tool.ts";
+import { type ChatPlatform, chatPlatform, createChatChannel } from "../../../support/chat-channel.ts";
+import { describeDatabase } from "../../../support/databases.ts";
+import { end, type HarnessOptions, startHarness, text, toolCall } from "../../../support/turn-harness.ts";
+
+describeDatabase("a reply that is being written", (open) => {
+  interface Given extends Partial<HarnessOptions> {
+    readonly platform?: ChatPlatform;
+  }
+
+  async function start(database: Database, script: HarnessOptions["script"], given: Given = {}) {
+    const { platform = chatPlatform(), ...options } = given;
+    const channel = createChatChannel("chat", platform);
+    const harness = await startHarness({ database, channel, script, ...options });
+    await channel.start();
+    return { platform, channel, harness };
+  }
+
+  /** Says the pieces one after the other, each when it is told to. */
+  function dictated(...pieces: readonly string[]) {
+    const gates = pieces.map(() => Promise.withResolvers<void>());
+    const script: HarnessOptions["script"] = async function* () {
+      for (const [index, piece] of pieces.entries()) {
+        await gates[index]?.promise;
+        yield text(piece);
+      }
+      yield end();
+    };
+    return { script, say: (index: number) => gates[index]?.resolve() };
+  }
+
+  const texts = ({ messages }: ChatPlatform): string[] => messages.map((message) => message.text);
+  const wait = { timeout: 10_000, interval: 20 };
+
+  async function outbox(database: Database, turnId: string) {
+    const { rows } = await database.query<{ key: string; state: string; platform_ids: string[] }>(
+      "select split_part(key, ':', 1) as key, state, platform_ids from outbox where turn_id = $1 order by seq",
+      [turnId],
+    );
+    return rows;
+  }
+
+  it("is shown in a message that grows, into further ones where it is long, and becomes the reply", async () => {
+    const database = await open();
+    const { script, say } = dictated("Hello", ", and a good", " morning to you all.", "");
+    const { platform, channel, harness } = await start(database, script);
+    const turnId = await channel.hear(harness.message("hi"));
+    say(0);
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello …"]);
+    say(1);
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello, and a good …"]);
+    say(2);
+    await expect.poll(() => texts(platform).join(""), wait).toBe("Hello, and a good morning to you all. …");
+    say(3);
+    await expect.poll(() => texts(platform).join(""), wait).toBe("Hello, and a good morning to you all.");
+    await expect
+      .poll(() => outbox(database, turnId), wait)
+      .toEqual([{ key: "reply", state: "sent", platform_ids: ["m1", "m2"] }]);
+    expect(platform.messages.map(({ id }) => id)).toEqual(["m1", "m2"]);
+    await harness.stop();
+  });
+
+  it("is changed into the reply of the node that takes the turn over, when the first one has died", async () => {
+    const database = await open();
+    const first = dictated("Hello", " there");
+    const { platform, channel, harness } = await start(database, first.script);
+    first.say(0);
+    const turnId = await channel.hear(harness.message("hi"));
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello …"]);
+    await expect
+      .poll(async () => (await database.query("select 1 from drafts where turn_id = $1", [turnId])).count, wait)
+      .toBe(1);
+    await harness.die();
+    const second = await start(database, () => [text("Good evening"), end()], { platform, ...harness.next });
+    onTestFinished(() => second.harness.stop());
+    await expect.poll(() => texts(platform).join(""), wait).toMatch(/^Good evening This turn was/);
+    await expect.poll(async () => (await outbox(database, turnId))[0]?.state, wait).toBe("sent");
+    expect(platform.messages[0]?.id).toBe("m1");
+  });
+
+  it("loses its further messages where the reply is shorter than what was shown", async () => {
+    const database = await open();
+    const { script, say } = dictated("Hello, and a good morning to you all.", "");
+    const { platform, channel, harness } = await start(database, script, {
+      hooks: [
+        {
+          name: "short",
+          event: "turn:after",
+          priority: 0,
+          deadlineMs: 1_000,
+          policy: "open",
+          run: async (context) => ({ ...context, reply: "Hello." }),
+        },
+      ],
+    });
+    onTestFinished(() => harness.stop());
+    await channel.hear(harness.message("hi"));
+    say(0);
+    await expect.poll(() => texts(platform).length, wait).toBe(3);
+    say(1);
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello."]);
+  });
+
+  it("goes out before a question, which stands below it, and the reply is sent without it", async () => {
+    const database = await open();
+    const ask: Tool = {
+      name: "ask",
+      description: "ask",
+      parameters: { type: "object" },
+      execute: async (_args, _signal, context) => {
+        const answer = await context?.ask({ text: "Which?" });
+        return { content: answer?.kind === "answered" ? answer.text : "none" };
+      },
+    };
+    const { platform, channel, harness } = await start(
+      database,
+      ({ messages }) =>
+        messages.at(-1)?.role === "tool"
+          ? [text("Done it."), end()]
+          : [text("Two are full."), toolCall("c1", "ask"), end("tool_calls")],
+      { tools: [ask] },
+    );
+    onTestFinished(() => harness.stop());
+    const turnId = await channel.hear(harness.message("hi"));
+    await expect.poll(() => texts(platform), wait).toEqual(["Two are full.", "Which?"]);
+    await harness.command("/answer the first");
+    await expect.poll(() => texts(platform), wait).toEqual(["Two are full.", "Which?", "Done it."]);
+    expect((await outbox(database, turnId)).map(({ key }) => key)).toEqual(["words", "question", "reply"]);
+    // For clients over HTTP the turn's text is whole.
+    expect(await harness.turns.read(harness.agentName, turnId)).toMatchObject({
+      final: { text: "Two are full.\n\nDone it." },
+    });
+  });
+
+  it("is not begun twice where its first message may have arrived, and the reply is sent all the same", async () => {
+    const { script, say } = dictated("Hello", ", and", " good day");
+    const { platform, channel, harness } = await start(await open(), script);
+    onTestFinished(() => harness.stop());
+    let tries = 0;
+    platform.check = () => {
+      if (++tries === 1) throw new ChannelError("CHANNEL_CONNECTION_LOST", "gone");
+    };
+    await channel.hear(harness.message("hi"));
+    say(0);
+    await expect.poll(() => tries, wait).toBe(1);
+    say(1);
+    say(2);
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello, and good day"]);
+    expect(platform.changes).toEqual([]);
+  });
+
+  it("waits as long as the platform asks for, and is not in the way of the reply", async () => {
+    const { script, say } = dictated("Hello", ", and", " good day");
+    const { platform, channel, harness } = await start(await open(), script);
+    onTestFinished(() => harness.stop());
+    platform.check = (value) => {
+      if (value.endsWith("…")) throw new ChannelError("CHANNEL_CONNECTION_LOST", "slow down", { retryAfterS: 3_600 });
+    };
+    await channel.hear(harness.message("hi"));
+    say(0);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    say(1);
+    say(2);
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello, and good day"]);
+  });
+
+  it("is never changed any more when its reply has been sent, however slow the platform is", async () => {
+    const { script, say } = dictated("Hello", ", and good day");
+    const { platform, channel, harness } = await start(await open(), script);
+    onTestFinished(() => harness.stop());
+    const slow = Promise.withResolvers<void>();
+    const { send } = channel;
+    const order: string[] = [];
+    channel.send = async (message, keep) => {
+      if (order.push(message.text) === 1) await slow.promise;
+      return send(message, keep);
+    };
+    await channel.hear(harness.message("hi"));
+    say(0);
+    await expect.poll(() => order, wait).toEqual(["Hello …"]);
+    say(1);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(order).toEqual(["Hello …"]);
+    slow.resolve();
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello, and good day"]);
+  });
+
+  it("is marked as a possible repetition where an attempt to send it went unheard, and not where it was refused", async () => {
+    const database = await open();
+    const { platform, channel, harness } = await start(database, () => [text("Hello"), end()]);
+    onTestFinished(() => harness.stop());
+    for (const notTaken of [true, undefined]) {
+      let tries = 0;
+      platform.messages.length = 0;
+      platform.check = () => {
+        if (++tries > 1) return;
+        throw new ChannelError("CHANNEL_CONNECTION_LOST", "gone", notTaken ? { notTaken } : {});
+      };
+      const turnId = await channel.hear(harness.message("hi"));
+      await expect.poll(() => tries, wait).toBe(1);
+      await expect
+        .poll(
+          () =>
+            database
+              .query(
+                "update outbox set next_attempt_at = now() where turn_id = $1 and last_error is not null returning 1",
+                [turnId],
+              )
+              .then(({ count }) => count),
+          wait,
+        )
+        .toBe(1);
+      await expect.poll(() => texts(platform), wait).toEqual([notTaken ? "Hello" : "Hello (again?)"]);
+    }
+  });
+});

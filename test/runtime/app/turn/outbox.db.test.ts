@@ -1,0 +1,110 @@
+/** The order in which messages of turns are sent, and what a channel that hangs delays. */
+
+import { expect, it, onTestFinished, vi } from "vitest";
+import { createOutbox } from "../../../../runtime/app/turn/outbox.ts";
+import type { Channel, OutboundMessage } from "../../../../runtime/contracts/channel.ts";
+import type { Database } from "../../../../runtime/contracts/database.ts";
+import { describeDatabase } from "../../../support/databases.ts";
+import { quietLogger } from "../../../support/quiet-logger.ts";
+import { end, startHarness, text } from "../../../support/turn-harness.ts";
+
+describeDatabase("the outbox", (open) => {
+  const channelOf = (id: string, send: Channel["send"]): Channel => ({
+    id,
+    platform: "test",
+    start: async () => {},
+    stop: async () => {},
+    send,
+    onMessage: () => {},
+    onCommand: () => {},
+  });
+
+  /** A turn whose own reply has been sent. */
+  async function ended(database: Database): Promise<string> {
+    const harness = await startHarness({ database, script: () => [text("ok"), end()] });
+    await harness.say("hi");
+    await harness.stop();
+    const { rows } = await database.query<{ turn_id: string }>("select turn_id from outbox where agent = $1", [
+      harness.agentName,
+    ]);
+    return rows[0]?.turn_id ?? "";
+  }
+
+  async function put(database: Database, turnId: string, channel: string, texts: readonly string[]): Promise<void> {
+    for (const value of texts) {
+      await database.query(
+        "insert into outbox (id, turn_id, key, channel, agent, payload) values (gen_random_uuid(), $1, $2, $3, 'main', $4)",
+        [turnId, value, channel, JSON.stringify({ conversation: "c", user: "", text: value, notice: null })],
+      );
+    }
+  }
+
+  function start(database: Database, sends: Readonly<Record<string, (message: OutboundMessage) => Promise<void>>>) {
+    const channels = new Map(
+      Object.entries(sends).map(([id, send]) => [id, channelOf(id, (message) => send(message).then(() => null))]),
+    );
+    const outbox = createOutbox({
+      database,
+      channels,
+      attachments: { load: async () => null },
+      logger: quietLogger,
+    });
+    outbox.start();
+    onTestFinished(() => outbox.stop());
+    return outbox;
+  }
+
+  it("sends the messages of a turn one after the other, and what follows one that fails after that one", async () => {
+    const database = await open();
+    const turn = await ended(database);
+    const arrived: string[] = [];
+    let tries = 0;
+    const id = `chat-${turn}`;
+    await put(database, turn, id, ["one", "two", "three"]);
+    start(database, {
+      [id]: async ({ text: value }) => {
+        if (value === "two" && ++tries === 1) throw new Error("busy");
+        arrived.push(value);
+      },
+    });
+    await expect.poll(() => tries, { timeout: 10_000 }).toBe(1);
+    expect(arrived).toEqual(["one"]);
+    await expect.poll(() => arrived, { timeout: 15_000 }).toEqual(["one", "two", "three"]);
+  });
+
+  it("sends on one channel while another one hangs, which it gives no more than it takes", async () => {
+    const database = await open();
+    const [slow, fast] = [`slow-${crypto.randomUUID()}`, `fast-${crypto.randomUUID()}`];
+    const turns = await Promise.all(Array.from({ length: 3 }, () => ended(database)));
+    for (const turn of turns) await put(database, turn, slow, ["a"]);
+    const later = await ended(database);
+    const arrived: string[] = [];
+    const hanging = Promise.withResolvers<void>();
+    onTestFinished(() => hanging.resolve());
+    let hung = 0;
+    const outbox = start(database, {
+      [slow]: async () => {
+        hung++;
+        await hanging.promise;
+      },
+      [fast]: async ({ text: value }) => void arrived.push(value),
+    });
+    await expect.poll(() => hung).toBe(3);
+    await put(database, later, fast, ["b"]);
+    outbox.kick();
+    await expect.poll(() => arrived).toEqual(["b"]);
+    expect(hung).toBe(3);
+  });
+
+  it("ends its drain and its stop although a channel never says that it has sent", async () => {
+    const database = await open();
+    const turn = await ended(database);
+    const id = `silent-${turn}`;
+    await put(database, turn, id, ["one"]);
+    const sending = vi.fn(() => new Promise<void>(() => {}));
+    const outbox = start(database, { [id]: sending });
+    await expect.poll(() => sending.mock.calls.length).toBe(1);
+    await outbox.drain();
+    await outbox.stop();
+  });
+});
