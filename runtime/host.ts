@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { v7 as newId } from "uuid";
 import { createAttachmentStore } from "./app/attachments/store.ts";
 import { createLeaseTable } from "./app/leases.ts";
+import { createPairings } from "./app/pairings.ts";
 import { createReceivers } from "./app/receivers.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
 import { hostableAgents } from "./app/turn/agents.ts";
@@ -160,7 +161,8 @@ async function compose(
   });
 
   // Turns: inbox to outbox.
-  const channels = await createChannels(config, { newId, logger });
+  const pairings = createPairings({ database, randomBytes });
+  const channels = await createChannels(config, { pairings, newId, logger });
   const drainDeadlineMs = config.runtime.drain_deadline;
   const lifecycle = createLifecycle({
     dispatcher: () => turnWork.dispatcher,
@@ -241,6 +243,8 @@ async function compose(
     routing: channelRouting(loaded),
     drainDeadlineMs,
     isDraining: lifecycle.refusesMessages,
+    pairings,
+    security,
     peers: createPeerAgents(peers),
     members: () => membership.registry.members(),
     onReturn: membership.onReturn,
@@ -267,6 +271,7 @@ async function compose(
       "audit logs": () => rotateAudit(paths.audit, clock.now(), config.runtime.safety, logger),
       attachments: (signal) => attachments.moveHomeFiles(signal),
       nodes: () => membership.prune(),
+      pairings: () => pairings.prune(),
       ...memoryParts.tasks,
     },
   });
@@ -283,6 +288,7 @@ async function compose(
     turns: turnWork,
     channels: channels.byId,
     receivers,
+    pairings,
     lifecycle,
     registry: membership.registry,
     askPeer: async (entry, { timeoutMs, signal }) =>

@@ -9,6 +9,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   turn_steers: "turns and queues",
   outbox: "turns and queues",
   drafts: "turns and queues",
+  pairings: "turns and queues",
   forgotten_keys: "forgotten",
   forgotten_summaries: "forgotten",
   erasures: "forgotten",

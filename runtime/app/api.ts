@@ -20,6 +20,7 @@ import type { Leaving } from "./mesh/leaving.ts";
 import type { Standing } from "./mesh/mesh-view.ts";
 import type { Peers } from "./mesh/peers.ts";
 import type { Reachability } from "./mesh/reachability.ts";
+import type { Pairings } from "./pairings.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { MemoryReading } from "./reading.ts";
 import type { Rollouts } from "./rollouts.ts";
@@ -304,6 +305,7 @@ export interface Application {
   readonly capture: Capture;
   readonly health: Health;
   readonly tokens: Tokens;
+  readonly pairings: Pick<Pairings, "list" | "approve" | "revoke">;
   readonly peers: Peers;
   /** Whether the node with this id has the same database. */
   sharesDatabase(node: string): Promise<boolean>;

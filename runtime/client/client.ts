@@ -4,6 +4,7 @@ import type { CertificatePin } from "../contracts/certificates.ts";
 import type { CommandReply } from "../contracts/channel.ts";
 import { CairnError } from "../contracts/errors.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
+import type { PairingRecord } from "../contracts/pairing.ts";
 import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 import { agentCalls, type PendingTurn } from "./agents.ts";
 import {
@@ -188,6 +189,9 @@ export interface Client extends ReadingCalls, RolloutCalls {
   leaveMesh(options?: CallOptions & { readonly force?: boolean }): Promise<Departure>;
   /** By id or name. */
   revokeNode(node: string, options?: CallOptions): Promise<Departure>;
+  pairings(options?: CallOptions): Promise<readonly PairingRecord[]>;
+  approvePairing(code: string, options?: CallOptions): Promise<PairingRecord>;
+  revokePairing(channel: string, user: string, options?: CallOptions): Promise<PairingRecord>;
   /** By id or name. */
   revokeToken(idOrName: string, options?: CallOptions): Promise<{ readonly id: string; readonly name: string }>;
 }
@@ -373,6 +377,17 @@ function adminCalls(connection: Connection) {
         json: expiresAt ? { expires_at: expiresAt.toISOString() } : {},
         ...given,
       }),
+    async pairings(given?: CallOptions): Promise<readonly PairingRecord[]> {
+      return (await call<{ pairings: readonly PairingRecord[] }>(connection, "/api/admin/pairings", given)).pairings;
+    },
+    approvePairing: (code: string, given?: CallOptions) =>
+      call<PairingRecord>(connection, "/api/admin/pairings", { method: "POST", json: { code }, ...given }),
+    revokePairing: (channel: string, user: string, given?: CallOptions) =>
+      call<PairingRecord>(
+        connection,
+        `/api/admin/pairings/${encodeURIComponent(channel)}/${encodeURIComponent(user)}`,
+        { method: "DELETE", ...given },
+      ),
     revokeToken: (idOrName: string, given?: CallOptions) =>
       call<{ id: string; name: string }>(connection, `/api/admin/tokens/${encodeURIComponent(idOrName)}`, {
         method: "DELETE",

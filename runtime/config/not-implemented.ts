@@ -58,7 +58,6 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
     ),
     asks: (value, key) => isEnabled(value) && isRecord(value) && !isBuiltChannel(key, value["kind"]),
   },
-  warning("channels.*.pairing", "this version admits nobody by a code: the owner alone is answered"),
   ...VOICE_KEYS.map((key) => warning(`channels.*.${key}`, "this version has no channel for voices")),
   warning(`channels.${agent.id}.channel_bindings`, "the HTTP channel binds nothing: each message names its agent"),
   ...UNUSED_CHANNEL_KEYS.map((key) => warning(`channels.${agent.id}.${key}`, "the HTTP channel has no use for it")),

@@ -134,6 +134,25 @@ export type CommandHandler = (command: CommandRequest) => Promise<CommandReply>;
 /** Stores what is sent so far of a message in parts; resolves when it is stored. */
 export type KeepSent = (sent: EditResult) => Promise<void>;
 
+/** Who has written and is not the owner. */
+export interface Stranger {
+  /** As in `channels.<id>`. */
+  readonly channel: string;
+  /** The platform's id. */
+  readonly user: string;
+  /** As the platform shows it. */
+  readonly name: string;
+  /** Nobody else reads the answer: only then may it hold a code. */
+  readonly mayAsk: boolean;
+}
+
+export type Admission =
+  | { readonly admitted: true }
+  /** `code`: to be shown to the stranger, once; null: there is no answer at all. */
+  | { readonly admitted: false; readonly code: string | null };
+
+export type StrangerHandler = (stranger: Stranger) => Promise<Admission>;
+
 export interface AcceptedMessage {
   readonly turnId: string;
   /** The agent that answers: the one that was named, else the one that the router chose. */
@@ -175,4 +194,6 @@ export interface Channel {
   stopTyping?(conversation: string): Promise<void>;
   onMessage(handler: MessageHandler): void;
   onCommand(handler: CommandHandler): void;
+  /** Where others may be admitted (`channels.<id>.pairing`). Without it the owner alone is heard; to all others the channel is silent. */
+  onStranger?(handler: StrangerHandler): void;
 }

@@ -12,6 +12,9 @@ export type SecurityEventName =
   | "token.created"
   | "token.rotated"
   | "token.revoked"
+  /** Somebody is admitted to a channel, or no more. */
+  | "pairing.approved"
+  | "pairing.revoked"
   /** 403: the token lacks the scope, or the request came from another web page or under another name. */
   | "access.refused"
   | "memory.export"

@@ -14,13 +14,14 @@ export const COMMAND_USAGE = {
   model: "/model [NAME | PROVIDER:NAME | default] - show or set the model",
   think: "/think [off|low|medium|high] - show or set the thinking level",
   reasoning: "/reasoning [on|off] - show or hide the model's reasoning",
+  pair: "/pair CODE - admit the person who was given this code",
 } as const;
 
 export type CommandName = keyof typeof COMMAND_USAGE;
 
 export type CommandLine =
   | { readonly kind: "stop" | "new" | "status" }
-  | { readonly kind: "interrupt" | "steer" | "answer"; readonly text: string }
+  | { readonly kind: "interrupt" | "steer" | "answer" | "pair"; readonly text: string }
   | { readonly kind: "model"; readonly model: string | null }
   | { readonly kind: "think"; readonly level: ThinkingLevel | null }
   | { readonly kind: "reasoning"; readonly on: boolean | null }
@@ -46,6 +47,7 @@ export function parseCommand(line: string): CommandLine {
     case "interrupt":
     case "steer":
     case "answer":
+    case "pair":
       return argument === "" ? misused(name) : { kind: name, text: argument };
     case "model":
       return { kind: "model", model: argument === "" ? null : argument };

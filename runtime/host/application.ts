@@ -7,6 +7,7 @@ import { createLeaseTable } from "../app/leases.ts";
 import { createPeers } from "../app/mesh/peers.ts";
 import { createReachability, type ReachabilityDeps } from "../app/mesh/reachability.ts";
 import type { NodeRegistry } from "../app/mesh/registry.ts";
+import type { Pairings } from "../app/pairings.ts";
 import type { Receivers } from "../app/receivers.ts";
 import { createRollouts } from "../app/rollouts.ts";
 import { createTokens } from "../app/tokens.ts";
@@ -34,6 +35,7 @@ export interface ApplicationParts {
   readonly turns: TurnWork;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly receivers: Pick<Receivers, "state">;
+  readonly pairings: Pairings;
   readonly lifecycle: NodeLifecycle;
   readonly registry: Pick<NodeRegistry, "members" | "find">;
   /** Asks another node who it is. */
@@ -85,6 +87,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       backups: parts.backups.backups,
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
+    pairings: parts.pairings,
     peers: createPeers({ id: node.id, find: parts.registry.find, clock }),
     sharesDatabase: turns.places.shares,
     archives: parts.backups.archives,

@@ -1,6 +1,7 @@
 /** From `channels` in the configuration to the channels of a node. */
 
 import type { Commands, Turns } from "../app/api.ts";
+import type { Pairings } from "../app/pairings.ts";
 import type { ReceivingChannel } from "../app/receivers.ts";
 import type { Config } from "../config/index.ts";
 import type { AgentChannel } from "../contracts/agent-channel.ts";
@@ -25,6 +26,7 @@ export interface ChannelParts {
 }
 
 export interface ChannelDeps {
+  readonly pairings: Pick<Pairings, "admit">;
   readonly newId: NewId;
   readonly logger: Logger;
 }
@@ -53,6 +55,7 @@ export async function createChannels(config: Config, deps: ChannelDeps): Promise
       for (const channel of channels) {
         channel.onMessage((message) => turns.accept(message));
         channel.onCommand((command) => commands.run(command));
+        if (config.channels[channel.id]?.pairing) channel.onStranger?.((stranger) => deps.pairings.admit(stranger));
       }
     },
     services: channels.map((channel) => ({

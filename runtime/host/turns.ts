@@ -5,6 +5,7 @@ import { createConversations } from "../app/conversations.ts";
 import type { HookPipeline } from "../app/hooks.ts";
 import { createLeaseTable } from "../app/leases.ts";
 import { createAgentPlaces } from "../app/mesh/agent-places.ts";
+import type { Pairings } from "../app/pairings.ts";
 import type { ToolRegistry } from "../app/tool-registry.ts";
 import type { Writer } from "../app/transcript/writer.ts";
 import type { Agent, TurnLimits } from "../app/turn/agents.ts";
@@ -33,6 +34,7 @@ import type { Memory } from "../contracts/memory.ts";
 import type { Member } from "../contracts/node-entry.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
+import type { SecurityLog } from "../contracts/security-log.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
 import type { Prices } from "../domain/usage.ts";
 import type { Service } from "./services.ts";
@@ -70,6 +72,8 @@ export interface TurnParts {
   /** How long turns that run may take to end when the node stops. */
   readonly drainDeadlineMs: number;
   isDraining(): boolean;
+  readonly pairings: Pick<Pairings, "approve">;
+  readonly security: SecurityLog;
   /** Agents of other nodes; null: they are not asked. */
   readonly peers: PeerAgents | null;
   /** Of the registry of nodes. */
@@ -192,6 +196,8 @@ export function composeTurns(parts: TurnParts) {
     newId,
     routing: parts.routing,
     timezone: limits.timezone,
+    pairings: parts.pairings,
+    security: parts.security,
     announceAnswer: () => notify("queued"),
     announceAbort: (turnId) => notify(`abort:${turnId}`),
     isDraining,

@@ -23,6 +23,7 @@ import { installRequestMetrics, registerMetrics } from "./metrics.ts";
 import { registerOpenAi } from "./openai.ts";
 import { installOpenApi, registerOpenApi } from "./openapi.ts";
 import { installOriginCheck } from "./origin.ts";
+import { registerPairings } from "./pairings.ts";
 import { registerReading } from "./reading.ts";
 import { limitPipelining, limitRequests } from "./requests-at-work.ts";
 import { registerRollouts } from "./rollouts.ts";
@@ -109,6 +110,7 @@ export function createServer(deps: ServerDeps): Server {
     registerMcp(scope, shared);
     registerAdmin(scope, shared);
     registerTokens(scope, shared);
+    registerPairings(scope, shared);
     registerForget(scope, shared);
     registerJobs(scope, shared);
     registerUsage(scope, shared);

@@ -72,6 +72,15 @@ export interface FakeApplication extends Application {
   finished: (turnId: string) => boolean;
 }
 
+const PAIRING = {
+  channel: "telegram",
+  user: "7",
+  name: "Eve",
+  requested_at: "2026-01-01T00:00:00.000Z",
+  expires_at: null,
+  approved_at: "2026-01-01T00:10:00.000Z",
+};
+
 export const echo: Script = async ({ turnId, message, say }) => {
   const text = `You said: ${message.text}`;
   for (const word of text.split(/(?<= )/)) say({ type: "text.delta", turn_id: turnId, text: word });
@@ -326,6 +335,14 @@ export function createFakeApplication(): FakeApplication {
         if (id !== "1" && id !== "hook") throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such token.");
         return { id: "1", name: "hook" };
       },
+    },
+    pairings: {
+      list: async () => [PAIRING],
+      async approve(code) {
+        if (code !== "ABCD-EFGH") throw new RuntimeError("RUNTIME_NOT_FOUND", "Nobody has this code.");
+        return PAIRING;
+      },
+      revoke: async () => PAIRING,
     },
     archives: {
       backup: () => app.backupChunks(),

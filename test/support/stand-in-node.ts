@@ -41,6 +41,15 @@ const token = faults.has("own-token") ? "its own" : process.env.SERVICE_API_TOKE
 const clockMs = faults.has("clock-ahead") ? 3_600_000 : 0;
 const turns = new Map<string, { readonly session: string; readonly text: string }>();
 const tokens: Record<string, unknown>[] = [];
+const PAIRING = {
+  channel: "telegram",
+  user: "7",
+  name: "Eve",
+  requested_at: "2026-01-01T00:00:00.000Z",
+  expires_at: null,
+  approved_at: "2026-01-01T00:10:00.000Z",
+};
+const ASKED = { user: "8", expires_at: "2026-01-01T01:00:00.000Z", approved_at: null };
 const reading = createFakeReading();
 const fleet = [
   { name: "attic", status: "offline", hosts: [], address: null, self: false },
@@ -158,6 +167,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "POST /api/admin/memory/import") ok(response, { imported: await size(request), skipped: 1 });
   else if (route === "POST /api/admin/memory/forget/preview") ok(response, await toForget(request));
   else if (route === "POST /api/admin/memory/forget") ok(response, await forgotten(request));
+  else if (route === "GET /api/admin/pairings") ok(response, { pairings: [PAIRING, { ...PAIRING, ...ASKED }] });
+  else if (route === "POST /api/admin/pairings") ok(response, PAIRING);
+  else if (route === "DELETE /api/admin/pairings/telegram/7") ok(response, PAIRING);
   else if (route === "GET /api/admin/tokens") ok(response, { tokens });
   else if (route === "POST /api/admin/tokens") await createToken(request, response);
   else if (/^POST \/api\/admin\/tokens\/[^/]+\/rotate$/.test(route)) await rotateToken(pathname, request, response);

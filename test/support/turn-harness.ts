@@ -3,7 +3,7 @@
  * that many can share a store; `restart` stands for the next start of the same node after the process has died.
  */
 
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +13,7 @@ import { createConversations } from "../../runtime/app/conversations.ts";
 import { createHookPipeline } from "../../runtime/app/hooks.ts";
 import { createLeaseTable } from "../../runtime/app/leases.ts";
 import { createAgentPlaces } from "../../runtime/app/mesh/agent-places.ts";
+import { createPairings } from "../../runtime/app/pairings.ts";
 import { createMemory } from "../../runtime/app/recall/memory.ts";
 import { ToolRegistry } from "../../runtime/app/tool-registry.ts";
 import { createWriter } from "../../runtime/app/transcript/writer.ts";
@@ -42,6 +43,7 @@ import type { AnyHook } from "../../runtime/contracts/hooks.ts";
 import type { Message } from "../../runtime/contracts/message.ts";
 import type { Clock, Logger } from "../../runtime/contracts/ports.ts";
 import type { ChatChunk, ChatOptions, Provider } from "../../runtime/contracts/provider.ts";
+import type { SecurityEvent } from "../../runtime/contracts/security-log.ts";
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import type { Tool } from "../../runtime/contracts/tool.ts";
 import type { Prices } from "../../runtime/domain/usage.ts";
@@ -180,6 +182,7 @@ export async function startHarness(options: HarnessOptions) {
   const attachments = createAttachmentStore({ database, directory: attached, logger: options.logger ?? quietLogger });
   const inbox = createInbox({ database, limits, newId });
   const sent: OutboundMessage[] = [];
+  const securityEvents: SecurityEvent[] = [];
   const channel: Channel = options.channel ?? {
     id: `channel-${agentName}`,
     platform: "test",
@@ -305,6 +308,8 @@ export async function startHarness(options: HarnessOptions) {
     newId,
     routing,
     timezone: options.timezone ?? limits.timezone,
+    pairings: createPairings({ database, randomBytes }),
+    security: { record: (event) => void securityEvents.push(event) },
     announceAnswer: () => notify("queued"),
     announceAbort: (turnId) => notify(`abort:${turnId}`),
     isDraining,
@@ -331,6 +336,7 @@ export async function startHarness(options: HarnessOptions) {
     node,
     channel,
     sent,
+    securityEvents,
     requests,
     tools,
     attachments,

@@ -106,6 +106,15 @@ const service = z.strictObject({
   inspect: z.string().describe("The command that shows the service"),
 });
 
+const pairing = z.strictObject({
+  channel: z.string(),
+  user: z.string().describe("The platform's id"),
+  name: z.string().describe("As the platform shows it"),
+  requested_at: time,
+  expires_at: time.nullable().describe("Of the code; null: the person is admitted"),
+  approved_at: time.nullable().describe("Null: not admitted yet"),
+});
+
 export const NODE_SCHEMAS = {
   "mesh-ping": z.strictObject({ pings: z.array(ping.extend({ id: z.string(), name: z.string() })) }),
   "mesh-status": fleet,
@@ -275,6 +284,9 @@ export const NODE_SCHEMAS = {
       .describe("One that was named"),
   ]),
   "token-revoke": z.strictObject({ id: z.string(), name: z.string(), revoked: z.literal(true) }),
+  "pairing-list": z.strictObject({ pairings: z.array(pairing) }),
+  "pairing-approve": pairing,
+  "pairing-revoke": pairing,
   "service-install": service,
   "service-uninstall": service,
 } as const;

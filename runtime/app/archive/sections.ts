@@ -159,6 +159,13 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
     // The messages that show a draft may have become something else since then.
     restored: { platform_ids: "'{}'::text[]" },
   },
+  {
+    name: "pairings",
+    table: "pairings",
+    // A code is for an hour.
+    from: "pairings t where t.approved_at is not null",
+    order: "t.channel, t.user_id",
+  },
   { name: "model_usage", table: "model_usage", from: "model_usage t", order: "t.day, t.agent, t.provider, t.model" },
   {
     name: "leases",

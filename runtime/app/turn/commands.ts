@@ -7,6 +7,7 @@ import { hasModel, lacksModel } from "../../contracts/model-names.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import type { Provider } from "../../contracts/provider.ts";
 import type { SessionSettings } from "../../contracts/records.ts";
+import type { SecurityLog } from "../../contracts/security-log.ts";
 import { COMMAND_USAGE, type CommandLine, parseCommand } from "../../domain/command-line.ts";
 import { isOffered, modelChain, parseModelRef } from "../../domain/model-ref.ts";
 import { type ChannelRouting, routeToAgent } from "../../domain/routing.ts";
@@ -14,6 +15,7 @@ import { sessionKey } from "../../domain/session-key.ts";
 import { timeWords } from "../../domain/time-window.ts";
 import type { Commands } from "../api.ts";
 import type { Conversations } from "../conversations.ts";
+import type { Pairings } from "../pairings.ts";
 import type { Agent } from "./agents.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Inbox } from "./inbox.ts";
@@ -34,6 +36,8 @@ export interface CommandsDeps {
   readonly routing: (channel: string) => ChannelRouting;
   /** IANA name: of the times that are shown. */
   readonly timezone: string;
+  readonly pairings: Pick<Pairings, "approve">;
+  readonly security: SecurityLog;
   /** Tells the other nodes to abort a turn that runs there. */
   announceAbort(turnId: string): Promise<void>;
   /** Tells them that a turn may go on. */
@@ -139,6 +143,17 @@ export function createCommands(deps: CommandsDeps): Commands {
     await deps.announceAnswer();
     dispatcher.kick();
     return { text: "The turn goes on with your answer.", data: { turn_id: turnId, answered: true } };
+  }
+
+  async function pair({ request }: Subject, code: string): Promise<CommandReply> {
+    if (!request.owner) throw new RuntimeError("RUNTIME_FORBIDDEN", "Only the owner admits others.");
+    const { channel, user, name } = await deps.pairings.approve(code);
+    const { security } = deps;
+    security.record({ event: "pairing.approved", outcome: "done", by: "owner", details: { channel, user, name } });
+    return {
+      text: `${name} (${user}) may write to the channel ${channel} from now on.`,
+      data: { channel, user, name },
+    };
   }
 
   async function status({ agent, key, request }: Subject): Promise<CommandReply> {
@@ -250,6 +265,8 @@ export function createCommands(deps: CommandsDeps): Commands {
         return answer(subject, line.text);
       case "status":
         return status(subject);
+      case "pair":
+        return pair(subject, line.text);
       case "model":
         return model(subject, line.model);
       case "think": {

@@ -32,7 +32,7 @@ test.each<[string, string[]]>([
   ['channels: { discord: { token: "${TG}", owner_id: 1, pairing: on } }', ["channels.discord warning"]],
   ['channels: { telegram: { token: "${TG}", owner_id: 1, channel_bindings: { "1": main }, reconnect: {} } }', []],
   ['channels: { work: { kind: telegram, token: "${TG}", owner_id: 1, base_url: "http://127.0.0.1:1" } }', []],
-  ['channels: { telegram: { token: "${TG}", owner_id: 1, pairing: on } }', ["channels.telegram.pairing warning"]],
+  ['channels: { telegram: { token: "${TG}", owner_id: 1, pairing: on } }', []],
   ['channels: { telegram: { token: "${TG}", owner_id: 1, keep_audio: on } }', ["channels.telegram.keep_audio warning"]],
   ['channels: { agent: { kind: telegram, token: "${TG}", owner_id: 1 } }', ["channels.agent warning"]],
   ["channels: { telegram: { enabled: off } }", []],

@@ -406,6 +406,8 @@ describe("/openapi.json", () => {
       "/api/admin/mesh/leave",
       "/api/admin/mesh/revoke",
       "/api/admin/mesh/tokens",
+      "/api/admin/pairings",
+      "/api/admin/pairings/{channel}/{user}",
       "/api/admin/resume",
       "/api/admin/rollout",
       "/api/admin/rollout/lease",

@@ -1,7 +1,7 @@
 /** What becomes of an update: a message for an agent, a command, or nothing. Strangers get no answer, and nobody learns that they wrote. */
 
-import type { Message, Update } from "grammy/types";
-import type { Attachment, CommandHandler, MessageHandler } from "../../../contracts/channel.ts";
+import type { Message, Update, User } from "grammy/types";
+import type { Attachment, CommandHandler, MessageHandler, StrangerHandler } from "../../../contracts/channel.ts";
 import { type CairnError, toCairnError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { COMMAND_USAGE } from "../../../domain/command-line.ts";
@@ -21,6 +21,8 @@ export interface InboundDeps {
   readonly downloads: Downloads;
   readonly onMessage: MessageHandler;
   readonly onCommand: CommandHandler;
+  /** Undefined: the owner alone is heard. */
+  readonly onStranger: () => StrangerHandler | undefined;
   readonly logger: Logger;
 }
 
@@ -62,14 +64,20 @@ export function createInbound(deps: InboundDeps): TakeUpdate {
       });
   }
 
-  async function command(message: Message, conversation: string, line: string): Promise<void> {
+  async function command(message: Message, conversation: string, owner: boolean, line: string): Promise<void> {
     if (/^\/(?:start|help)\b/.test(line)) return answer(message, conversation, WELCOME);
     const address = { channel: id, conversation, user: String(message.from?.id) };
-    const reply = await onCommand({ address, agent: "", line, owner: true });
+    const reply = await onCommand({ address, agent: "", line, owner });
     answer(message, conversation, reply.text);
   }
 
-  async function say(message: Message, conversation: string, text: string, signal: AbortSignal): Promise<void> {
+  async function say(
+    message: Message,
+    conversation: string,
+    owner: boolean,
+    text: string,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { attachments, problem } = await attached(message, signal);
     if (text === "" && attachments.length === 0) {
       if (problem !== null) answer(message, conversation, problem);
@@ -83,7 +91,7 @@ export function createInbound(deps: InboundDeps): TakeUpdate {
       agent: "",
       externalId: `${bot}:${message.message_id}`,
       text,
-      owner: true,
+      owner,
       sentAt: new Date(message.date * 1_000).toISOString(),
       ...(attachments.length === 0 ? {} : { attachments }),
     });
@@ -108,30 +116,54 @@ export function createInbound(deps: InboundDeps): TakeUpdate {
     }
   }
 
-  async function take(message: Message, conversation: string, username: string, signal: AbortSignal): Promise<void> {
+  async function take(
+    message: Message,
+    conversation: string,
+    owner: boolean,
+    username: string,
+    signal: AbortSignal,
+  ): Promise<void> {
     const text = message.text ?? message.caption ?? "";
     const [, name, to] = (isCommand(message) && /^\/(\w+)(?:@(\w+))?/.exec(text)) || [];
-    if (name === undefined) return say(message, conversation, text, signal);
-    if (to === undefined) return command(message, conversation, text);
+    if (name === undefined) return say(message, conversation, owner, text, signal);
+    if (to === undefined) return command(message, conversation, owner, text);
     // In a group it may be another bot's.
-    if (to.toLowerCase() === username.toLowerCase()) return command(message, conversation, text.replace(`@${to}`, ""));
+    if (to.toLowerCase() === username.toLowerCase()) {
+      return command(message, conversation, owner, text.replace(`@${to}`, ""));
+    }
+  }
+
+  /** A stranger learns nothing but a code, alone with the bot and once. */
+  async function isAdmitted(message: Message & { readonly from: User }, conversation: string): Promise<boolean> {
+    const { from, chat } = message;
+    const ask = deps.onStranger();
+    if (ask === undefined) return false;
+    const name = [from.first_name, from.last_name].filter(Boolean).join(" ");
+    const admission = await ask({ channel: id, user: String(from.id), name, mayAsk: chat.type === "private" });
+    if (!admission.admitted && admission.code !== null) answer(message, conversation, askOwner(admission.code));
+    return admission.admitted;
   }
 
   return async ({ message }, username, signal) => {
-    if (!isOwn(message, ownerId)) return;
+    if (!isPerson(message)) return;
     const topic = message.is_topic_message ? message.message_thread_id : undefined;
     const conversation = conversationOf(message.chat.id, topic);
-    await withRefusals(message, conversation, () => take(message, conversation, username, signal));
+    const owner = ownerId !== undefined && String(message.from.id) === ownerId;
+    if (!owner && !(await isAdmitted(message, conversation))) return;
+    await withRefusals(message, conversation, () => take(message, conversation, owner, username, signal));
   };
 }
 
-/** Of a person, and of the owner: posts of channels and of anonymous administrators have nobody to answer for them. */
-function isOwn(
+/** Posts of channels and of anonymous administrators have nobody to answer for them. */
+function isPerson(
   message: (Message & Update.NonChannel) | undefined,
-  ownerId: string | undefined,
-): message is Message & Update.NonChannel {
+): message is Message & Update.NonChannel & { readonly from: User } {
   if (message?.from === undefined || message.sender_chat !== undefined || message.from.is_bot) return false;
-  return ownerId !== undefined && String(message.from.id) === ownerId && Number.isSafeInteger(message.chat?.id);
+  return Number.isSafeInteger(message.from.id) && Number.isSafeInteger(message.chat?.id);
+}
+
+function askOwner(code: string): string {
+  return `I answer nobody whom my owner does not know. Give my owner this code within an hour: ${code}. When it is approved, write again.`;
 }
 
 function isCommand({ entities = [] }: Message): boolean {

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { Api } from "grammy";
-import type { Channel, CommandHandler, MessageHandler } from "../../../contracts/channel.ts";
+import type { Channel, CommandHandler, MessageHandler, StrangerHandler } from "../../../contracts/channel.ts";
 import type { ChannelNeeds } from "../manifest.ts";
 import { chatOf } from "./chat-address.ts";
 import { createDownloads } from "./downloads.ts";
@@ -27,6 +27,7 @@ export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, lo
   const uploads = new Api(token, { apiRoot, timeoutSeconds: UPLOAD_S });
   let onMessage: MessageHandler | undefined;
   let onCommand: CommandHandler | undefined;
+  let onStranger: StrangerHandler | undefined;
   const messages = createMessages(api, uploads);
   const typing = createTyping(api);
   const inbound = createInbound({
@@ -43,6 +44,7 @@ export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, lo
       if (onCommand === undefined) throw new Error("The channel is not connected.");
       return onCommand(command);
     },
+    onStranger: () => onStranger,
     logger,
   });
 
@@ -69,6 +71,9 @@ export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, lo
     },
     onCommand(handler) {
       onCommand = handler;
+    },
+    onStranger(handler) {
+      onStranger = handler;
     },
   };
 }

@@ -8,6 +8,7 @@ import type {
   CommandRequest,
   InboundMessage,
   OutboundMessage,
+  Stranger,
 } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
 import type { Logger } from "../../../../../runtime/contracts/ports.ts";
@@ -131,6 +132,53 @@ describe("a Telegram channel", () => {
       await until(() => accepted.length === 1);
       expect([accepted[0]?.text, commands]).toEqual(["the owner", []]);
       expect([bot.state.sent, bot.state.actions.filter((action) => !action.startsWith("1 "))]).toEqual([[], []]);
+    });
+
+    it("of others who are admitted, as another user's; a stranger is shown a code once, alone with the bot", async () => {
+      const { bot, channel, accepted, commands } = await connected();
+      const asked: Stranger[] = [];
+      channel.onStranger?.(async (stranger) => {
+        asked.push(stranger);
+        if (stranger.user === "2") return { admitted: true };
+        return { admitted: false, code: asked.length === 1 ? "ABCD-EFGH" : null };
+      });
+      receiving(channel);
+      bot.say("/start", { from: 3 });
+      bot.say("let me in", { from: 3 });
+      bot.say("let me in", { from: 3, chat: -100 });
+      bot.say("hello", { from: 2 });
+      bot.say("/status", { from: 2 });
+      bot.say("I am the owner");
+      await until(() => accepted.length === 2 && commands.length === 1);
+      expect(accepted.map(({ text, owner, address: { user } }) => [text, owner, user])).toEqual([
+        ["hello", false, "2"],
+        ["I am the owner", true, "1"],
+      ]);
+      expect(commands).toMatchObject([{ line: "/status", owner: false }]);
+      expect(asked.map(({ user, mayAsk, name }) => [user, mayAsk, name])).toEqual([
+        ["3", true, "User 3"],
+        ["3", true, "User 3"],
+        ["3", false, "User 3"],
+        ["2", true, "User 2"],
+        ["2", true, "User 2"],
+      ]);
+      await until(() => bot.state.sent.length === 2);
+      expect(bot.state.sent.map(({ chat }) => chat)).toEqual([3, 2]);
+      expect(textsOf(bot)[0]).toMatch(/this code within an hour: ABCD-EFGH\./);
+    });
+
+    it("again what a stranger has written where it cannot be said whether they are admitted", async () => {
+      const { bot, channel, accepted } = await connected();
+      let tries = 0;
+      channel.onStranger?.(async () => {
+        if (++tries === 1) throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
+        return { admitted: true };
+      });
+      bot.say("hello", { from: 2 });
+      const first = receiving(channel);
+      await first.failed;
+      receiving(channel);
+      await until(() => accepted.length === 1);
     });
 
     it("nobody where there is no owner", async () => {
