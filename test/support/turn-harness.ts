@@ -87,6 +87,8 @@ export interface HarnessOptions {
   readonly send?: Channel["send"];
   /** How it reaches agents of other nodes; without it asks none. */
   readonly peers?: PeerAgents;
+  /** Beside `bound`. */
+  readonly channelBindings?: Readonly<Record<string, string>>;
   /** In place of one that notes what it sends. */
   readonly channel?: Channel;
 }
@@ -283,7 +285,10 @@ export async function startHarness(options: HarnessOptions) {
   });
   let draining = false;
   const isDraining = () => draining;
-  const routing = () => ({ channelBindings: { bound: agentName }, defaultAgent: "nobody" });
+  const routing = () => ({
+    channelBindings: { bound: agentName, ...options.channelBindings },
+    defaultAgent: "nobody",
+  });
   const turns = createTurns({
     database,
     agents: new Set(names),

@@ -20,6 +20,8 @@ export interface Inbox {
    * users wait, which the owner never meets. `priority` above 0 goes ahead of the session's queue.
    */
   accept(message: InboundMessage, priority?: number): Promise<InboxEntry>;
+  /** Which of the agents was given this message before; undefined: none. */
+  agentOf(message: InboundMessage, agents: readonly string[]): Promise<string | undefined>;
 }
 
 export function createInbox({
@@ -75,6 +77,15 @@ export function createInbox({
         if (accepted) return accepted;
       }
       throw new RuntimeError("RUNTIME_NOT_READY", "The message could not be accepted; send it again.");
+    },
+    async agentOf(inbound, agents) {
+      const { address, externalId } = storable(inbound);
+      const { rows } = await database.query<{ agent: string }>(
+        `/* inbox:agent */ select agent from inbox
+         where channel = $1 and agent = any($2::text[]) and conversation = $3 and external_id = $4 limit 1`,
+        [address.channel, agents, address.conversation, externalId],
+      );
+      return rows[0]?.agent;
     },
   };
 }

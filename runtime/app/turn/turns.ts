@@ -1,5 +1,6 @@
 /** Turns as channels and routes see them: accept a message, wait for its reply, follow its events. */
 
+import type { InboundMessage } from "../../contracts/channel.ts";
 import type { Database } from "../../contracts/database.ts";
 import type { HandedTask } from "../../contracts/delegation.ts";
 import { CairnError, DelegationError, fromErrorBody, RuntimeError } from "../../contracts/errors.ts";
@@ -137,6 +138,13 @@ export function createTurns(deps: TurnsDeps): Turns {
     }
   }
 
+  /** One that comes again goes to the same agent, though the bindings may have changed: it is answered once. */
+  async function route(inbound: InboundMessage): Promise<string> {
+    const { channel, conversation } = inbound.address;
+    const before = await deps.inbox.agentOf(inbound, [...deps.agents]);
+    return before ?? routeToAgent(deps.routing(channel), conversation);
+  }
+
   /** A turn of the agent may be claimed, here or where the agent is hosted. */
   async function wake(agent: string): Promise<void> {
     if (deps.placement.hosted().includes(agent)) deps.dispatcher.kick();
@@ -163,8 +171,7 @@ export function createTurns(deps: TurnsDeps): Turns {
 
   return {
     async accept(inbound) {
-      const { channel, conversation } = inbound.address;
-      const agent = inbound.agent || routeToAgent(deps.routing(channel), conversation);
+      const agent = inbound.agent || (await route(inbound));
       const message = { ...inbound, agent };
       if (!deps.agents.has(message.agent)) {
         throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", `There is no agent "${message.agent}".`, {

@@ -89,6 +89,20 @@ describeEachDatabase("turns", (open) => {
     });
   });
 
+  it("gives a message that comes again to the agent that had it, though its conversation is bound to another one by now", async () => {
+    const channelBindings: Record<string, string> = {};
+    const harness = await start({ script: echo, moreAgents: ["other"], channelBindings });
+    const message = harness.message("hi", { agent: "", session: "rebound" });
+    channelBindings["rebound"] = harness.agentName;
+    const first = await harness.turns.accept(message);
+    channelBindings["rebound"] = `${harness.agentName}-other`;
+    expect(await harness.turns.accept(message)).toEqual({ ...first, fresh: false });
+    expect(await harness.turns.accept({ ...message, externalId: "another one" })).toMatchObject({
+      agent: `${harness.agentName}-other`,
+      fresh: true,
+    });
+  });
+
   it("refuses an unknown agent before anything is stored", async () => {
     const harness = await start({ script: echo });
     const refused = harness.turns.accept(harness.message("hi", { agent: "nobody" }));
