@@ -33,6 +33,7 @@ import { composeMemory } from "./host/memory.ts";
 import { createMeshCalls } from "./host/mesh-calls.ts";
 import { createMetrics, workIn } from "./host/metrics.ts";
 import { pricesOf } from "./host/providers.ts";
+import { composeSchedules } from "./host/schedules.ts";
 import { createHttpService } from "./host/serve.ts";
 import { type Service, Services } from "./host/services.ts";
 import { advertisedUrl, channelRouting, listenAddress, seedUrls, turnLimits, workspaceSeed } from "./host/settings.ts";
@@ -252,6 +253,16 @@ async function compose(
     onEnded: (agent, turnState, durationS) => metrics.turnEnded(agent, turnState, durationS),
   });
   channels.connect(turnWork);
+  const schedules = composeSchedules({
+    config,
+    database,
+    turns: turnWork,
+    storingChannel: channels.agent.id,
+    isDraining: lifecycle.refusesMessages,
+    clock,
+    newId,
+    logger,
+  });
   const receivers = createReceivers({
     channels: channels.receiving,
     leases: createLeaseTable(database),
@@ -284,6 +295,7 @@ async function compose(
     database,
     memory: memoryParts,
     backups,
+    schedules: schedules.schedules,
     agents: agentParts,
     turns: turnWork,
     channels: channels.byId,
@@ -377,6 +389,7 @@ async function compose(
             turnWork.services.taskProgress,
             turnWork.services.remoteTasks,
             turnWork.services.dispatcher,
+            schedules.service,
             {
               name: "receivers",
               start: receivers.start,

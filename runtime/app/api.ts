@@ -24,6 +24,7 @@ import type { Pairings } from "./pairings.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { MemoryReading } from "./reading.ts";
 import type { Rollouts } from "./rollouts.ts";
+import type { Schedules } from "./schedules/schedules.ts";
 import type { UsageLedger } from "./usage/report.ts";
 
 export type { NumberedEvent } from "../contracts/stream.ts";
@@ -142,6 +143,8 @@ export interface HealthReport {
   readonly mesh: MeshReport;
   /** Null where the store does not answer. */
   readonly backup: BackupStatus | null;
+  /** Those that somebody should see to; null where the store does not answer. */
+  readonly schedules: readonly { readonly agent: string; readonly name: string; readonly problem: string }[] | null;
   readonly audit: { readonly failing: string | null; readonly lost: number };
   readonly schema_version: number | null;
 }
@@ -314,6 +317,7 @@ export interface Application {
   readonly backups: Backups;
   readonly queues: QueueAdmin;
   readonly usage: UsageLedger;
+  readonly schedules: Schedules;
   readonly lifecycle: Lifecycle;
   /** The nodes that share the store, and the members of the mesh that have one of their own. */
   readonly members: () => Promise<readonly Member[]>;

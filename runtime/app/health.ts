@@ -7,6 +7,7 @@ import type { Provider } from "../contracts/provider.ts";
 import type { Backups, Health, HealthReport, HealthStatus, MeshReport } from "./api.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { Receivers } from "./receivers.ts";
+import type { Schedules } from "./schedules/schedules.ts";
 import { readServerReport } from "./server-report.ts";
 import type { Agent } from "./turn/agents.ts";
 import type { Dispatcher } from "./turn/dispatcher.ts";
@@ -33,6 +34,7 @@ export interface HealthDeps {
   /** Workers of the memory that need a model, by their names. */
   workers(): Readonly<Record<string, WorkerState>>;
   readonly backups: Pick<Backups, "status">;
+  readonly schedules: Pick<Schedules, "list">;
 }
 
 export type NodeState = "starting" | "running" | "draining" | "stopped";
@@ -88,6 +90,11 @@ export function createHealth(deps: HealthDeps): Health {
     );
   }
 
+  async function problemSchedules(): Promise<HealthReport["schedules"]> {
+    const all = await deps.schedules.list();
+    return all.flatMap(({ agent, name, problem }) => (problem === null ? [] : [{ agent, name, problem }]));
+  }
+
   function channels(): HealthReport["channels"] {
     return Object.fromEntries(
       [...deps.channels].map(([id, channel]) => [
@@ -111,11 +118,16 @@ export function createHealth(deps: HealthDeps): Health {
 
   return {
     async report() {
-      const [memory, server, backup, available, agentStates, queues, mesh] = await Promise.all([
+      const [memory, server, backup, schedules, available, agentStates, queues, mesh] = await Promise.all([
         database.status(),
         withDeadline(readServerReport(database, clock), SERVER_DEADLINE_MS, null),
         withDeadline(
           deps.backups.status().catch(() => null),
+          SERVER_DEADLINE_MS,
+          null,
+        ),
+        withDeadline(
+          problemSchedules().catch(() => null),
           SERVER_DEADLINE_MS,
           null,
         ),
@@ -145,6 +157,7 @@ export function createHealth(deps: HealthDeps): Health {
         queues,
         mesh,
         backup,
+        schedules,
         audit: deps.audit(),
         schema_version: deps.schemaVersion(),
       };

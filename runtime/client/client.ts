@@ -21,6 +21,7 @@ import { postMcp } from "./mcp.ts";
 import { meshCalls } from "./mesh.ts";
 import { type ReadingCalls, readingCalls } from "./reading.ts";
 import { type RolloutCalls, rolloutCalls } from "./rollouts.ts";
+import { type ScheduleCalls, scheduleCalls } from "./schedules.ts";
 import type {
   BackfillResult,
   BackupList,
@@ -83,7 +84,7 @@ export interface DrainOptions {
  * Failures are CairnErrors, as the node raised them, or RUNTIME_NOT_RUNNING, CHANNEL_CONNECTION_LOST, RUNTIME_NOT_READY,
  * RUNTIME_CERTIFICATE_REFUSED of the way there.
  */
-export interface Client extends ReadingCalls, RolloutCalls {
+export interface Client extends ReadingCalls, RolloutCalls, ScheduleCalls {
   live(options?: CallOptions): Promise<void>;
   /** False while the node is starting, draining, without database, or not there at all. */
   ready(options?: CallOptions): Promise<boolean>;
@@ -214,6 +215,7 @@ export function createClientOn(connection: Connection): Client {
     ...meshCalls(connection),
     ...readingCalls(connection),
     ...rolloutCalls(connection),
+    ...scheduleCalls(connection),
     usage: (query, given) => call(connection, `/api/usage${queryOf({ ...query })}`, given),
     mcp: (message, given) => postMcp(connection, message, given),
     memoryTool: (name, args, given) =>

@@ -35,6 +35,8 @@ export type {
   QueueStatus,
   RestoreReport,
   RetryResult,
+  ScheduleRun,
+  ScheduleStatus,
   SendOptions,
   SessionKind,
   SessionRecord,

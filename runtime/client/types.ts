@@ -13,6 +13,7 @@ export type {
   WikiList,
   WikiPage,
 } from "../contracts/reading.ts";
+export type { ScheduleRun, ScheduleStatus } from "../contracts/schedules.ts";
 export type { RestoreReport, TokenRecord } from "../contracts/tokens.ts";
 export type { UsageCounts, UsageQuery, UsageReport } from "../contracts/usage.ts";
 
@@ -88,6 +89,8 @@ export interface Health {
   };
   /** Null where the store does not answer; an older node does not report it. */
   readonly backup?: BackupStatus | null;
+  /** Schedules that somebody should see to; null where the store does not answer. An older node does not report it. */
+  readonly schedules?: readonly { readonly agent: string; readonly name: string; readonly problem: string }[] | null;
   /** Why lines of the audit log are being lost, null where none are, and how many since the start. An older node does not report it. */
   readonly audit?: { readonly failing: string | null; readonly lost: number };
   readonly schema_version: number | null;

@@ -6,12 +6,14 @@ import { checkDeployment } from "./checks/deployment.ts";
 import { checkListening } from "./checks/listening.ts";
 import { checkMesh } from "./checks/mesh.ts";
 import { checkAgents, checkChannels } from "./checks/names.ts";
+import { checkSchedules } from "./checks/schedules.ts";
 import { checkLimits, checkMemory, checkProviders, checkTools } from "./checks/settings.ts";
 
 export function crossCheck(input: CheckInput): Findings {
   const results = [
     checkAgents,
     checkChannels,
+    checkSchedules,
     checkProviders,
     checkMemory,
     checkDatabase,

@@ -1,5 +1,6 @@
 /** The configuration's public door. */
 export { type ApiToken, type ApiTokenOptions, apiTokenSecret, ensureApiToken, generateApiToken } from "./api-token.ts";
+export { conversationOf } from "./channel-manifests.ts";
 export {
   type AgentConfig,
   agentWorkspace,

@@ -49,7 +49,6 @@ const UNUSED_CHANNEL_KEYS = ["token", "base_url", "pairing", "reconnect", ...VOI
 
 export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
   error("agents.*.budget", "this version keeps no budgets: nothing would stop the agent"),
-  error("agents.*.schedules.*", "this version starts no turns by the clock"),
   error("runtime.auto_actions.*", "this version runs nothing after a tool has changed files"),
   {
     ...warning(

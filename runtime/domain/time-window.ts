@@ -1,5 +1,7 @@
 /** Spans of time as people name them, in the time zone that the operator lives in. */
 
+import { type CalendarDay, createZoneClock, utcOf } from "./zone-clock.ts";
+
 export const TIME_WINDOWS = [
   "today",
   "yesterday",
@@ -15,13 +17,6 @@ export type TimeWindow = (typeof TIME_WINDOWS)[number];
 export interface TimeSpan {
   readonly since?: Date;
   readonly before?: Date;
-}
-
-interface CalendarDay {
-  readonly year: number;
-  /** 1 to 12. */
-  readonly month: number;
-  readonly day: number;
 }
 
 const HOUR_MS = 3_600_000;
@@ -82,27 +77,9 @@ function startOfDay(day: CalendarDay, timeZone: string): Date {
   return instantOf(day, 0, timeZone);
 }
 
-/**
- * The first instant at which the wall clock shows the given time of the day. Where the clock skips that time, the instant
- * of the skip; where it shows it twice, the earlier one.
- */
+/** The first instant at which the wall clock shows the given time of the day. */
 function instantOf(day: CalendarDay, sinceMidnight: number, timeZone: string): Date {
-  const wall = utcOf(day) + sinceMidnight;
-  const before = zoneOffset(wall - DAY_MS, timeZone);
-  const after = zoneOffset(wall + DAY_MS, timeZone);
-  const candidates = [wall - before, wall - after].filter(
-    (instant) => instant + zoneOffset(instant, timeZone) === wall,
-  );
-  if (candidates.length > 0) return new Date(Math.min(...candidates));
-  // The clock skips it: find the minute at which the offset changes.
-  let low = Math.floor((wall - DAY_MS) / 60_000);
-  let high = Math.ceil((wall + DAY_MS) / 60_000);
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (zoneOffset(middle * 60_000, timeZone) === before) low = middle;
-    else high = middle;
-  }
-  return new Date(high * 60_000);
+  return new Date(createZoneClock(timeZone).instantOf(utcOf(day) + sinceMidnight));
 }
 
 /** `2030-01-31 12:00 Europe/Berlin`: as lists of sessions and hits have it, with the zone, for they are in UTC. */
@@ -110,46 +87,8 @@ export function timeWords(instant: Date, timeZone: string): string {
   return `${instant.toLocaleString("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" })} ${timeZone}`;
 }
 
-/** What the zone's clock shows at the instant minus UTC, in milliseconds. */
-function zoneOffset(instant: number, timeZone: string): number {
-  const whole = Math.floor(instant / 1_000) * 1_000;
-  const parts = wallClock(whole, timeZone);
-  const shown = utcOf(parts) + parts.hour * HOUR_MS + parts.minute * 60_000 + parts.second * 1_000;
-  return shown - whole;
-}
-
 function dayOf(instant: Date, timeZone: string): CalendarDay {
-  return wallClock(instant.getTime(), timeZone);
-}
-
-function wallClock(instant: number, timeZone: string): CalendarDay & { hour: number; minute: number; second: number } {
-  const format = new Intl.DateTimeFormat("en-US", {
-    timeZone,
-    calendar: "gregory",
-    era: "short",
-    hourCycle: "h23",
-    year: "numeric",
-    month: "numeric",
-    day: "numeric",
-    hour: "numeric",
-    minute: "numeric",
-    second: "numeric",
-  });
-  const shown = new Map(format.formatToParts(instant).map(({ type, value }) => [type, value]));
-  const part = (type: Intl.DateTimeFormatPartTypes) => Number(shown.get(type));
-  return {
-    year: shown.get("era")?.startsWith("B") ? 1 - part("year") : part("year"),
-    month: part("month"),
-    day: part("day"),
-    hour: part("hour"),
-    minute: part("minute"),
-    second: part("second"),
-  };
-}
-
-function utcOf({ year, month, day }: CalendarDay): number {
-  // setUTCFullYear, because Date.UTC takes the years 0 to 99 for those of the 20th century.
-  return new Date(0).setUTCFullYear(year, month - 1, day);
+  return createZoneClock(timeZone).at(instant.getTime());
 }
 
 function addDays(day: CalendarDay, days: number): CalendarDay {

@@ -10,6 +10,7 @@ import type { NodeRegistry } from "../app/mesh/registry.ts";
 import type { Pairings } from "../app/pairings.ts";
 import type { Receivers } from "../app/receivers.ts";
 import { createRollouts } from "../app/rollouts.ts";
+import type { Schedules } from "../app/schedules/schedules.ts";
 import { createTokens } from "../app/tokens.ts";
 import { createUsageLedger } from "../app/usage/report.ts";
 import type { LoadedConfig } from "../config/index.ts";
@@ -31,6 +32,7 @@ export interface ApplicationParts {
   readonly database: Database;
   readonly memory: MemoryParts;
   readonly backups: BackupParts;
+  readonly schedules: Schedules;
   readonly agents: AgentParts;
   readonly turns: TurnWork;
   readonly channels: ReadonlyMap<string, Channel>;
@@ -85,6 +87,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       schemaVersion: parts.schemaVersion,
       workers: memory.workers,
       backups: parts.backups.backups,
+      schedules: parts.schedules,
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     pairings: parts.pairings,
@@ -95,6 +98,7 @@ export function composeApplication(parts: ApplicationParts): Application {
     backups: parts.backups.backups,
     queues: memory.queues,
     usage: createUsageLedger({ database, clock }),
+    schedules: parts.schedules,
     lifecycle,
     members: parts.registry.members,
     rollouts: createRollouts({ database, leases: createLeaseTable(database), newId }),

@@ -70,6 +70,10 @@ const reportSchema = z.object({
     })
     .nullable()
     .describe("Null where the store does not answer."),
+  schedules: z
+    .array(z.object({ agent: z.string(), name: z.string(), problem: z.string() }))
+    .nullable()
+    .describe("Those that somebody should see to: late, or the last run failed. Null where the store does not answer."),
   audit: z.object({
     failing: z
       .string()

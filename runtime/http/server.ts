@@ -28,6 +28,7 @@ import { registerReading } from "./reading.ts";
 import { limitPipelining, limitRequests } from "./requests-at-work.ts";
 import { registerRollouts } from "./rollouts.ts";
 import { registerRoot } from "./root.ts";
+import { registerSchedules } from "./schedules.ts";
 import { installSecurityEvents } from "./security-events.ts";
 import { registerTokens } from "./tokens.ts";
 import { registerUsage } from "./usage.ts";
@@ -114,6 +115,7 @@ export function createServer(deps: ServerDeps): Server {
     registerForget(scope, shared);
     registerJobs(scope, shared);
     registerUsage(scope, shared);
+    registerSchedules(scope, shared);
     registerReading(scope, shared);
     registerMesh(scope, shared);
     registerRollouts(scope, shared);

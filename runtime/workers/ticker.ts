@@ -9,7 +9,7 @@ import type { Logger } from "../contracts/ports.ts";
 import { sanitize } from "../domain/cap.ts";
 
 export interface TickerDeps {
-  readonly name: TickerName | "wiki" | "backup" | "membership" | "gossip";
+  readonly name: TickerName | "wiki" | "backup" | "membership" | "gossip" | "schedules";
   /** Rejects when it could not do its work: it runs again after a pause, however often that takes. */
   readonly run: (signal: AbortSignal) => Promise<unknown>;
   readonly intervalMs: number;

@@ -19,6 +19,7 @@ import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runt
 import type { Selection } from "../../runtime/contracts/forgetting.ts";
 import { NO_USAGE } from "../../runtime/contracts/message.ts";
 import type { Member, NodeEntry } from "../../runtime/contracts/node-entry.ts";
+import type { ScheduleStatus } from "../../runtime/contracts/schedules.ts";
 import { isFinal, type StreamEvent, type TurnResult, type WaitingQuestion } from "../../runtime/contracts/stream.ts";
 import type { UsageCounts } from "../../runtime/contracts/usage.ts";
 import { createFakeReading } from "./fake-reading.ts";
@@ -402,6 +403,12 @@ export function createFakeApplication(): FakeApplication {
         return { matched: 3, retried: 2, skipped: 1 };
       },
     },
+    schedules: {
+      list: async () => [SCHEDULE],
+      run: async (agent, name) => ({ agent, name: known(name), turn_id: "t-1", started: true }),
+      pause: async (_agent, name) => ({ ...SCHEDULE, name: known(name), state: "paused", next_at: null }),
+      resume: async (_agent, name) => ({ ...SCHEDULE, name: known(name) }),
+    },
     usage: {
       report: async ({ from = "2026-01-01", to = "2026-01-31", by = "day" }) => ({
         from,
@@ -425,6 +432,24 @@ export function createFakeApplication(): FakeApplication {
     },
   };
   return app;
+}
+
+const SCHEDULE: ScheduleStatus = {
+  agent: "main",
+  name: "morning",
+  cron: "0 8 * * 1-5",
+  timezone: "UTC",
+  channel: null,
+  conversation: null,
+  state: "active",
+  next_at: "2026-01-05T08:00:00.000Z",
+  last: { turn_id: "t-0", at: "2026-01-02T08:00:01.000Z", state: "done", error: null },
+  problem: null,
+};
+
+function known(name: string): string {
+  if (name !== SCHEDULE.name) throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such schedule.");
+  return name;
 }
 
 const USED: UsageCounts = {
@@ -491,6 +516,7 @@ export function healthy(): HealthReport {
     mesh: { enabled: false, standing: null, members: 0, problem: null },
     backup: NO_BACKUP,
     audit: { failing: null, lost: 0 },
+    schedules: [],
     schema_version: 3,
   };
 }

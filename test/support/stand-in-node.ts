@@ -65,6 +65,32 @@ const fleet = [
   shares_database: true,
   ...node,
 }));
+const schedules = [
+  {
+    agent: "main",
+    name: "morning",
+    cron: "0 8 * * 1-5",
+    timezone: "Europe/Berlin",
+    channel: null,
+    conversation: null,
+    state: "active",
+    next_at: "2030-02-01T07:00:00.000Z",
+    last: { turn_id: "turn-1", at: "2030-01-31T07:00:02.000Z", state: "failed", error: "no model" },
+    problem: `its last run failed: no model${hostile}`,
+  },
+  ...["main", "second"].map((agent) => ({
+    agent,
+    name: "evening",
+    cron: "0 18 * * *",
+    timezone: "UTC",
+    channel: "telegram",
+    conversation: "7",
+    state: "paused",
+    next_at: null,
+    last: null,
+    problem: null,
+  })),
+];
 const queues = [
   {
     queue: "synthesize-tool-call",
@@ -188,6 +214,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "POST /api/admin/mesh/revoke")
     ok(response, { id: "1".repeat(32), name: "attic", notified: 1, admitted: ["nova", "shed"] });
   else if (route === "POST /api/admin/mesh/join") ok(response, { node_id: "0".repeat(32), members: ["nova"] });
+  else if (route === "GET /api/admin/schedules") ok(response, { schedules });
+  else if (/^POST \/api\/admin\/schedules\/[^/]+\/[^/]+\/(run|pause|resume)$/.test(route))
+    ok(response, scheduled(pathname));
   else if (route === "GET /api/usage") ok(response, usage(new URL(request.url ?? "/", "http://node").searchParams));
   else if (route === "POST /api/admin/memory/backfill-tool-synth") await backfill(request, response);
   else if (/^GET \/api\/admin\/memory\/(sessions|rows|wiki)/.test(route))
@@ -266,6 +295,16 @@ async function forgotten(request: IncomingMessage): Promise<object> {
 }
 
 /** Of the one turn that it has: what it was asked for comes back in it. */
+/** Of any schedule that the list has. */
+function scheduled(path: string): object {
+  const [agent = "", name = "", action] = path.split("/").slice(-3);
+  if (action === "run") return { agent, name, turn_id: "turn-2", started: name === "morning" };
+  const [one] = schedules.filter((schedule) => schedule.agent === agent && schedule.name === name);
+  return action === "pause"
+    ? { ...one, state: "paused", next_at: null }
+    : { ...one, state: "active", next_at: "2030-02-01T07:00:00.000Z" };
+}
+
 function usage(query: URLSearchParams): object {
   const counts = {
     calls: 2,

@@ -41,6 +41,7 @@ import { providersReachable } from "./providers/reachable.ts";
 import { providersSessions } from "./providers/sessions.ts";
 import { queuesBacklog } from "./queues/backlog.ts";
 import { queuesFailed } from "./queues/failed.ts";
+import { queuesSchedules } from "./queues/schedules.ts";
 import { secretsFile } from "./secrets/file.ts";
 import { secretsHardcoded } from "./secrets/hardcoded.ts";
 import { secretsIgnored } from "./secrets/ignored.ts";
@@ -121,6 +122,7 @@ export const CHECKS: readonly Check[] = [
   memorySpool,
   queuesFailed,
   queuesBacklog,
+  queuesSchedules,
   providersKeys,
   providersReachable,
   providersModels,

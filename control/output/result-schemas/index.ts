@@ -9,6 +9,7 @@ import { BACKUP_SCHEMAS } from "./backup.ts";
 import { CAPTURE_SCHEMAS } from "./capture.ts";
 import { MEMORY_SCHEMAS, SESSIONS_SCHEMA } from "./memory.ts";
 import { NODE_SCHEMAS } from "./node.ts";
+import { SCHEDULE_SCHEMAS } from "./schedule.ts";
 import { SETUP_SCHEMAS } from "./setup.ts";
 
 export const RESULT_SCHEMAS = {
@@ -18,5 +19,6 @@ export const RESULT_SCHEMAS = {
   sessions: SESSIONS_SCHEMA,
   ...CAPTURE_SCHEMAS,
   ...BACKUP_SCHEMAS,
+  ...SCHEDULE_SCHEMAS,
   update: z.union([updateResult, updatePlan, updateHistory]),
 } as const;

@@ -127,6 +127,6 @@ const CLAIM = `/* turn:claim */ with sessions as (
     from next where t.id = next.id
     returning t.*)
   select c.id, c.inbox_id, c.epoch, c.attempt, c.checkpoints, c.waits, c.abort_requested, c.agent, c.session_key, c.conversation_id,
-         i.channel, i.conversation, i.user_id, i.owner, i.text, i.attachments, i.history, i.sent_at, i.chain,
+         i.channel, i.conversation, i.user_id, i.owner, i.external_id, i.text, i.attachments, i.history, i.sent_at, i.chain,
          (select jsonb_build_object('ids', d.platform_ids, 'words', d.words) from drafts d where d.turn_id = c.id) as draft
   from claimed c join inbox i on i.id = c.inbox_id`;

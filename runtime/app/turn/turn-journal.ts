@@ -61,7 +61,11 @@ export class TurnJournal {
       content: turn.text === "" ? "[attachment]" : turn.text,
       key: turnKey(turn.turnId, USER_STEP),
       cap: false,
-      metadata: { turn_id: turn.turnId, ...(turn.attachments.length > 0 ? { attachments: turn.attachments } : {}) },
+      metadata: {
+        turn_id: turn.turnId,
+        ...(turn.schedule === null ? {} : { schedule: turn.schedule }),
+        ...(turn.attachments.length > 0 ? { attachments: turn.attachments } : {}),
+      },
       ...(turn.sentAt === null ? {} : { createdAt: turn.sentAt }),
     };
     const report = await this.#fenced(async (tx) => {

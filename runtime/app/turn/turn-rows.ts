@@ -8,6 +8,7 @@ import type { Answer, ToolResult } from "../../contracts/tool.ts";
 import { sanitize, sanitizeJson } from "../../domain/cap.ts";
 import type { TaskOutcome } from "../../domain/delegation.ts";
 import type { AttachmentRef } from "../attachments/refs.ts";
+import { scheduleOf } from "../schedules/schedule.ts";
 
 export interface ClaimedTurn {
   readonly turnId: string;
@@ -31,6 +32,8 @@ export interface ClaimedTurn {
   readonly history: readonly { readonly role: "user" | "assistant" | "system"; readonly content: string }[];
   readonly conversationId: string | null;
   readonly sentAt: string | null;
+  /** Name of the schedule that has sent the message; null: somebody else has. */
+  readonly schedule: string | null;
   /** The turns of other nodes that wait for it, the nearest first; null: its message is no task of another node. */
   readonly chain: readonly WaitingTurn[] | null;
   /** Of its reply; null: nothing has been shown of it. */
@@ -182,6 +185,7 @@ export interface ClaimRow {
   conversation: string;
   user_id: string;
   owner: boolean;
+  external_id: string;
   text: string;
   attachments: AttachmentRef[];
   history: ClaimedTurn["history"];
@@ -210,6 +214,7 @@ export function toClaimed(row: ClaimRow): ClaimedTurn {
     history: row.history,
     conversationId: row.conversation_id,
     sentAt: row.sent_at?.toISOString() ?? null,
+    schedule: row.owner ? scheduleOf(row.external_id) : null,
     chain: row.chain,
     draft: row.draft,
   };

@@ -3,7 +3,7 @@ import { type CheckInput, createCollector, type Findings } from "./collector.ts"
 
 export function checkAgents({ config, dropped }: CheckInput): Findings {
   const found = createCollector();
-  const { agents, providers, runtime, channels, deployment, mesh } = config;
+  const { agents, providers, runtime, deployment, mesh } = config;
   if (!agents) return found;
   const names = Object.keys(agents);
   if (names.length === 0)
@@ -31,24 +31,6 @@ export function checkAgents({ config, dropped }: CheckInput): Findings {
           providerIds,
           "<provider>:<model> with the id of a provider",
         );
-      }
-    }
-    if (channels) {
-      for (const [index, schedule] of agent.schedules.entries()) {
-        if (schedule.channel === undefined) continue;
-        found.expectName(
-          [...path, "schedules", index, "channel"],
-          schedule.channel,
-          Object.keys(channels),
-          "the id of a channel",
-        );
-        if (schedule.conversation === undefined) {
-          found.error(
-            [...path, "schedules", index, "conversation"],
-            "nothing",
-            "the conversation that the answer is sent to",
-          );
-        }
       }
     }
     if (agent.node !== undefined && nodes.length > 0) {

@@ -1,11 +1,12 @@
 /** `agents`: their names, the provider of each, and what they may use. */
-import { CronExpressionParser } from "cron-parser";
+import { isCron } from "../../domain/schedule.ts";
 import { TOOLS_OF_OTHERS } from "../../domain/tool-selection.ts";
 import {
   choice,
   decimal,
   dnsLabel,
   flag,
+  identifier,
   integer,
   list,
   mapping,
@@ -21,13 +22,23 @@ const CRON = "a cron expression, such as `0 8 * * 1-5`";
 export const THINKING_LEVELS = ["off", "low", "medium", "high"] as const;
 
 const schedule = section({
-  name: text().optional().describe("Shown in logs; the prompt's position when absent."),
+  name: name("a schedule's name")
+    .optional()
+    .describe("For `cairn schedule`, the log and the key of its state; its position in the list, from 1, when absent."),
   cron: text(CRON).refine(isCron, { error: CRON }).describe("When, in the time zone below."),
-  prompt: text().describe("What the agent is told."),
+  prompt: text().describe("What the agent is told, as by the owner."),
   timezone: timezone().optional().describe("runtime.timezone when absent."),
-  channel: text().optional().describe("Channel that the answer is sent to; only stored when absent."),
-  conversation: text().optional().describe("Conversation on that channel."),
-  enabled: flag().prefault(true),
+  channel: text()
+    .optional()
+    .describe(
+      "Channel whose conversation it speaks in, and that the reply is sent to. When absent: its own, and stored only.",
+    ),
+  conversation: identifier()
+    .optional()
+    .describe(
+      "Conversation on that channel, such as the number of a chat; on Telegram the owner's private one when absent.",
+    ),
+  enabled: flag().prefault(true).describe("Off: it starts nothing, and makes up for nothing when it is on again."),
 });
 
 const budget = section({
@@ -66,17 +77,8 @@ const agent = section({
   })
     .prefault({})
     .describe("Which tools the agent is offered."),
-  schedules: list(schedule).default([]).describe("Turns that start by the clock."),
+  schedules: list(schedule).default([]).describe("Turns that start by the clock (schedules.md)."),
   budget: budget.optional().describe("Hard limits of what the agent may spend; none when absent."),
 });
 
 export const agentsSection = mapping(name("an agent's name"), agent).prefault({}).describe("Agents, by name.");
-
-function isCron(value: string): boolean {
-  try {
-    CronExpressionParser.parse(value);
-    return value.trim().split(/\s+/).length === 5;
-  } catch {
-    return false;
-  }
-}

@@ -19,4 +19,13 @@ export interface ChannelNeeds {
 }
 
 /** Its id is the `kind` in cairn.yaml. */
-export type ChannelManifest<Made extends Channel = Channel> = PluginManifest<"channel", ChannelNeeds, Made>;
+export interface ChannelManifest<Made extends Channel = Channel> extends PluginManifest<"channel", ChannelNeeds, Made> {
+  /** For settings that name one of its conversations. */
+  readonly conversation?: {
+    readonly pattern: RegExp;
+    /** What the pattern allows, in words. */
+    readonly allowed: string;
+    /** The private one of the owner with this id; absent where it cannot be computed. */
+    ofOwner?(ownerId: string): string;
+  };
+}

@@ -32,6 +32,8 @@ it.each([
   [["token", "list"]],
   [["token", "revoke", "id-1"]],
   [["usage"]],
+  [["schedule", "list"]],
+  [["schedule", "run", "morning"]],
 ])("%j goes to the other node while the first is down, and says so once beside the result", async (argv) => {
   const cli = await stack();
   const { code, stdout, stderr } = await cli.run(argv);

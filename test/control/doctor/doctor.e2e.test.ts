@@ -56,6 +56,7 @@ describe.each(["embedded", "postgres"] as const)("doctor beside a living node (%
         "memory.writes",
         "queues.failed",
         "queues.backlog",
+        "queues.schedules",
         "providers.available",
         "channels.connected",
         "updates.running",

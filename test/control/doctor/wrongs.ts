@@ -851,6 +851,14 @@ export const WRONGS: readonly Wrong[] = [
     seen: health({ queues: [{ queue: "embed", waiting: 1, failed: 0, oldest_waiting_ms: 5 * 3_600_000 }] }),
   },
   {
+    id: "queues.schedules",
+    when: "one is late",
+    status: "warn",
+    says: /main\/morning: it was due at noon/,
+    fix: /schedule list.*schedule run morning/,
+    seen: health({ schedules: [{ agent: "main", name: "morning", problem: "it was due at noon" }] }),
+  },
+  {
     id: "providers.keys",
     when: "the variable is not set",
     status: "fail",

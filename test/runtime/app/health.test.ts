@@ -7,6 +7,11 @@ const RECEIVERS: Readonly<Record<string, ChannelState>> = {
   gone: { state: "connecting", reason: "no answer" },
 };
 
+const SCHEDULES = [
+  { agent: "main", name: "morning", problem: null },
+  { agent: "main", name: "evening", problem: "its last run failed: no model" },
+];
+
 /** A running node without agents, with these channels. */
 function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
   const deps = {
@@ -27,6 +32,7 @@ function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
     schemaVersion: () => 1,
     workers: () => ({}),
     backups: { status: async () => Promise.reject(new Error("no store")) },
+    schedules: { list: async () => SCHEDULES },
   };
   // What the report reads of them.
   return createHealth(deps as unknown as HealthDeps);
@@ -58,4 +64,12 @@ it("tells of a channel that receives on one node how that is, and takes no alarm
     channels: { standby: { platform: "test", state: "standby", reason: "two receives" } },
   });
   expect(await healthOf({ ...standby, gone: undefined }).report()).toMatchObject({ status: "degraded" });
+});
+
+it("names the schedules that somebody should see to, which make no alarm of the node", async () => {
+  const { status, schedules } = await healthOf({}).report();
+  expect({ status, schedules }).toEqual({
+    status: "healthy",
+    schedules: [{ agent: "main", name: "evening", problem: "its last run failed: no model" }],
+  });
 });

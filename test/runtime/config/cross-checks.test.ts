@@ -56,6 +56,70 @@ const errors: [string, Record<string, string>, string, RegExp][] = [
     /nothing/,
   ],
   [
+    "a schedule on a channel that is switched off",
+    {
+      agents: "agents: { main: { schedules: [{ cron: '0 8 * * *', prompt: x, channel: telegram }] } }",
+      channels: "channels: { telegram: { enabled: off, owner_id: 1 } }",
+    },
+    "agents.main.schedules[0].channel",
+    /not enabled/,
+  ],
+  [
+    "a schedule on a channel without an owner",
+    {
+      agents: "agents: { main: { schedules: [{ cron: '0 8 * * *', prompt: x, channel: telegram, conversation: 7 }] } }",
+      channels: 'channels: { telegram: { token: "${TG}" } }',
+    },
+    "agents.main.schedules[0].channel",
+    /no owner_id/,
+  ],
+  [
+    "a schedule in a chat of Telegram that is none",
+    {
+      agents:
+        "agents: { main: { schedules: [{ cron: '0 8 * * *', prompt: x, channel: telegram, conversation: '@ada' }] } }",
+      channels: `channels: { ${TELEGRAM} }`,
+    },
+    "agents.main.schedules[0].conversation",
+    /number of a chat/,
+  ],
+  [
+    "a schedule with a conversation and no channel",
+    { agents: "agents: { main: { schedules: [{ cron: '0 8 * * *', prompt: x, conversation: y }] } }" },
+    "agents.main.schedules[0].channel",
+    /nothing/,
+  ],
+  [
+    "two schedules of one name",
+    {
+      agents:
+        "agents: { main: { schedules: [{ name: a, cron: '0 8 * * *', prompt: x }, { name: a, cron: '0 9 * * *', prompt: y }] } }",
+    },
+    "agents.main.schedules[1].name",
+    /schedules\[0\] has the name a/,
+  ],
+  [
+    "a schedule named as the position of another",
+    {
+      agents:
+        "agents: { main: { schedules: [{ name: '2', cron: '0 8 * * *', prompt: x }, { cron: '0 9 * * *', prompt: y }] } }",
+    },
+    "agents.main.schedules[1].name",
+    /has the name 2/,
+  ],
+  [
+    "a schedule whose name is none",
+    { agents: "agents: { main: { schedules: [{ name: 'a b', cron: '0 8 * * *', prompt: x }] } }" },
+    "agents.main.schedules[0].name",
+    /a schedule's name/,
+  ],
+  [
+    "a schedule in a time zone that is none",
+    { agents: "agents: { main: { schedules: [{ cron: '0 8 * * *', prompt: x, timezone: Mars/Base }] } }" },
+    "agents.main.schedules[0].timezone",
+    /IANA time zone/,
+  ],
+  [
     "a schedule that is no cron expression",
     { agents: "agents: { main: { schedules: [{ cron: 'at eight', prompt: x }] } }" },
     "agents.main.schedules[0].cron",

@@ -56,11 +56,17 @@ test.each<[string, string[]]>([
 test.each<[string, string[]]>([
   ["budget: {}, schedules: []", []],
   ["budget: { daily_tokens: 1, on_limit: stop }", ["agents.main.budget error"]],
-  ["schedules: [{ cron: '0 8 * * *', prompt: x, enabled: off }]", []],
-  ["schedules: [{ cron: '0 8 * * *', prompt: x }]", ["agents.main.schedules[0] error"]],
+  ["schedules: [{ cron: '0 8 * * *', prompt: x }]", []],
 ])("an agent with %s", async (settings, expected) => {
   const { errors } = await inspectText(agent(settings));
   expect(errors.map(({ path, code }) => `${path} ${code === "not-implemented" ? "error" : code}`)).toEqual(expected);
+});
+
+test("a schedule on a channel that this version does not have", async () => {
+  const { errors } = await inspectText(
+    `${agent("schedules: [{ cron: '0 8 * * *', prompt: x, channel: console, conversation: y }]")}\nchannels: { console: {} }\n`,
+  );
+  expect(errors).toMatchObject([{ path: "agents.main.schedules[0].channel", code: "not-implemented" }]);
 });
 
 test("the tools of the table are those of the configuration that a node does not register", async () => {
