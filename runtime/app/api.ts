@@ -12,6 +12,7 @@ import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forget
 import type { Gossip, Revocation } from "../contracts/membership.ts";
 import type { Visibility } from "../contracts/memory.ts";
 import type { Member, NodeEntry } from "../contracts/node-entry.ts";
+import type { ScheduleRun, ScheduleStatus } from "../contracts/schedules.ts";
 import type { NumberedEvent, StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
 import type { Capture } from "./capture/capture.ts";
@@ -24,7 +25,6 @@ import type { Pairings } from "./pairings.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { MemoryReading } from "./reading.ts";
 import type { Rollouts } from "./rollouts.ts";
-import type { Schedules } from "./schedules/schedules.ts";
 import type { UsageLedger } from "./usage/report.ts";
 
 export type { NumberedEvent } from "../contracts/stream.ts";
@@ -263,6 +263,18 @@ export interface Backups {
   list(options?: { readonly verify?: boolean; readonly signal?: AbortSignal }): Promise<readonly BackupEntry[]>;
   /** RUNTIME_NOT_FOUND before the first byte. */
   read(name: string, signal?: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
+/** Turns that start by the clock. */
+export interface Schedules {
+  /** By agent and name. Rejects without the database. */
+  list(): Promise<readonly ScheduleStatus[]>;
+  /** Starts one now, whatever its plan and state. RUNTIME_NOT_FOUND; the errors of a message. */
+  run(agent: string, name: string): Promise<ScheduleRun>;
+  /** On all nodes, until it is resumed. RUNTIME_NOT_FOUND. */
+  pause(agent: string, name: string): Promise<ScheduleStatus>;
+  /** What was planned meanwhile is not made up for. RUNTIME_NOT_FOUND. */
+  resume(agent: string, name: string): Promise<ScheduleStatus>;
 }
 
 export interface Lifecycle {

@@ -4,10 +4,9 @@ import { type Channel, type ChannelState, isWell } from "../contracts/channel.ts
 import type { Database } from "../contracts/database.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
-import type { Backups, Health, HealthReport, HealthStatus, MeshReport } from "./api.ts";
+import type { Backups, Health, HealthReport, HealthStatus, MeshReport, Schedules } from "./api.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { Receivers } from "./receivers.ts";
-import type { Schedules } from "./schedules/schedules.ts";
 import { readServerReport } from "./server-report.ts";
 import type { Agent } from "./turn/agents.ts";
 import type { Dispatcher } from "./turn/dispatcher.ts";

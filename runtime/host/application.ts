@@ -1,7 +1,7 @@
 /** The node's use cases, for routes and commands. */
 
 import { randomBytes } from "node:crypto";
-import type { Application, MeshMembership } from "../app/api.ts";
+import type { Application, MeshMembership, Schedules } from "../app/api.ts";
 import { createHealth } from "../app/health.ts";
 import { createLeaseTable } from "../app/leases.ts";
 import { createPeers } from "../app/mesh/peers.ts";
@@ -10,7 +10,6 @@ import type { NodeRegistry } from "../app/mesh/registry.ts";
 import type { Pairings } from "../app/pairings.ts";
 import type { Receivers } from "../app/receivers.ts";
 import { createRollouts } from "../app/rollouts.ts";
-import type { Schedules } from "../app/schedules/schedules.ts";
 import { createTokens } from "../app/tokens.ts";
 import { createUsageLedger } from "../app/usage/report.ts";
 import type { LoadedConfig } from "../config/index.ts";

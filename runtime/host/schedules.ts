@@ -1,7 +1,8 @@
 /** From `agents.<name>.schedules` to the turns that they start. */
 
+import type { Schedules } from "../app/api.ts";
 import type { Schedule } from "../app/schedules/schedule.ts";
-import { ScheduledTurns, type Schedules } from "../app/schedules/schedules.ts";
+import { ScheduledTurns } from "../app/schedules/schedules.ts";
 import { createScheduleStore } from "../app/schedules/store.ts";
 import { type Config, conversationOf } from "../config/index.ts";
 import type { Database } from "../contracts/database.ts";

@@ -405,9 +405,9 @@ export function createFakeApplication(): FakeApplication {
     },
     schedules: {
       list: async () => [SCHEDULE],
-      run: async (agent, name) => ({ agent, name: known(name), turn_id: "t-1", started: true }),
-      pause: async (_agent, name) => ({ ...SCHEDULE, name: known(name), state: "paused", next_at: null }),
-      resume: async (_agent, name) => ({ ...SCHEDULE, name: known(name) }),
+      run: async (agent, name) => ({ agent, name: scheduleNamed(name), turn_id: "t-1", started: true }),
+      pause: async (_agent, name) => ({ ...SCHEDULE, name: scheduleNamed(name), state: "paused", next_at: null }),
+      resume: async (_agent, name) => ({ ...SCHEDULE, name: scheduleNamed(name) }),
     },
     usage: {
       report: async ({ from = "2026-01-01", to = "2026-01-31", by = "day" }) => ({
@@ -447,7 +447,7 @@ const SCHEDULE: ScheduleStatus = {
   problem: null,
 };
 
-function known(name: string): string {
+function scheduleNamed(name: string): string {
   if (name !== SCHEDULE.name) throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such schedule.");
   return name;
 }

@@ -6,22 +6,11 @@
 import { CairnError, RuntimeError } from "../../contracts/errors.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
 import type { ScheduleRun, ScheduleStatus } from "../../contracts/schedules.ts";
-import type { Turns } from "../api.ts";
+import type { Schedules, Turns } from "../api.ts";
 import type { Placement } from "../turn/placement.ts";
 import { definitionOf, messageOf, type Schedule } from "./schedule.ts";
 import { statusOf } from "./status.ts";
 import type { ScheduleRow, ScheduleStore, StartedRun } from "./store.ts";
-
-export interface Schedules {
-  /** By agent and name. Rejects without the database. */
-  list(): Promise<readonly ScheduleStatus[]>;
-  /** Starts one now, whatever its plan and state. RUNTIME_NOT_FOUND; the errors of a message. */
-  run(agent: string, name: string): Promise<ScheduleRun>;
-  /** On all nodes, until it is resumed. RUNTIME_NOT_FOUND. */
-  pause(agent: string, name: string): Promise<ScheduleStatus>;
-  /** What was planned meanwhile is not made up for. RUNTIME_NOT_FOUND. */
-  resume(agent: string, name: string): Promise<ScheduleStatus>;
-}
 
 export interface SchedulesDeps {
   readonly schedules: readonly Schedule[];

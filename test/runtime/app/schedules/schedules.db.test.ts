@@ -57,7 +57,7 @@ async function world(database: Database, options: Partial<HarnessOptions> = {}) 
 }
 
 /** Until no turn of the harness runs or waits to run. */
-async function settled({ harness, turns }: { harness: Harness; turns: () => Promise<readonly { state: string }[]> }) {
+async function untilIdle({ harness, turns }: { harness: Harness; turns: () => Promise<readonly { state: string }[]> }) {
   harness.dispatcher.kick();
   await expect
     .poll(async () => (await turns()).every(({ state }) => state === "done" || state === "failed"))
@@ -76,7 +76,7 @@ describeEachDatabase("a schedule", (open) => {
     expect(await one.turns()).toMatchObject([
       { external_id: "schedule:morning:2030-01-31T08:00:00.000Z", owner: true },
     ]);
-    await settled(one);
+    await untilIdle(one);
     await node.tick(NEVER);
     expect(await one.harness.transcript()).toMatchObject([
       { role: "user", content: "Say good morning.", metadata: { schedule: "morning" } },
@@ -155,7 +155,7 @@ describeEachDatabase("a schedule", (open) => {
     await node.tick(NEVER);
     one.time.now = START + HOUR;
     await node.tick(NEVER);
-    await settled(one);
+    await untilIdle(one);
     one.time.now = START;
     await node.tick(NEVER);
     one.time.now = START + 40 * MINUTE;
@@ -187,7 +187,7 @@ describeEachDatabase("a schedule", (open) => {
     await one.node([one.schedule()]).tick(NEVER);
     one.time.now = START + HOUR;
     await one.node([one.schedule({ prompt: "Say good day." })]).tick(NEVER);
-    await settled(one);
+    await untilIdle(one);
     expect(await one.harness.transcript()).toMatchObject([{ content: "Say good day." }, {}]);
   });
 
@@ -289,7 +289,7 @@ describeEachDatabase("a schedule", (open) => {
       { external_id: "schedule:morning:2030-01-31T09:00:00.000Z", state: "queued" },
     ]);
     release.resolve();
-    await settled(one);
+    await untilIdle(one);
     await node.tick(NEVER);
     expect(await one.ids()).toHaveLength(2);
   });
@@ -318,7 +318,7 @@ describeEachDatabase("a schedule", (open) => {
     await node.tick(NEVER);
     one.time.now = START + HOUR;
     await node.tick(NEVER);
-    await settled(one);
+    await untilIdle(one);
     expect(await node.list()).toMatchObject([{ problem: expect.stringMatching(/last run failed/) }]);
     await node.tick(NEVER);
     await database.query("delete from inbox where agent = $1", [one.harness.agentName]);
@@ -375,7 +375,7 @@ describeEachDatabase("a schedule", (open) => {
     await dying.tick(NEVER);
     one.time.now = START + HOUR;
     await expect(dying.tick(NEVER)).rejects.toThrow("killed");
-    await settled(one);
+    await untilIdle(one);
     const next = one.node([one.schedule()]);
     await next.tick(NEVER);
     expect(await one.ids()).toHaveLength(1);
