@@ -82,6 +82,9 @@ export async function fill(database: Database): Promise<void> {
   await database.query(
     "insert into model_usage values ('2024-05-06', 'main', 'p', 'm', 3, 1, 9007199254740991, 2, 1, 4, 0.000000000001)",
   );
+  await database.query(
+    "insert into schedules (agent, name, definition, planned_at, paused_at) values ('main', 'morning', '[]', now(), now())",
+  );
   await database.query("insert into leases (name, holder, epoch, expires_at) values ('agent:main', 'node', 9, now())");
   await database.query("insert into api_tokens (id, name, hash, scopes) values ($1, 't', 'hash', '{memory,agent}')", [
     v7(),

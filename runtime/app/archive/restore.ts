@@ -72,6 +72,8 @@ export async function restore(
         // Locks out other writers while the store is filled.
         await tx.query("lock table conversations, messages, inbox in share row exclusive mode");
         await assertEmpty(tx);
+        // A node that runs has begun them without the archive's pauses.
+        await tx.query("delete from schedules");
         return load(tx, { backend: database.backend, file, withTokens });
       },
       { statementTimeoutMs: STATEMENT_TIMEOUT_MS, lockTimeoutMs: LOCK_TIMEOUT_MS },

@@ -254,6 +254,19 @@ describeEachDatabase("backup and restore", (open) => {
     expect(leases.rows).toEqual([{ name: "agent:main", holder: "", epoch: 10, over: true }]);
   });
 
+  it("brings its pauses of schedules to a store whose node has begun them already", async () => {
+    const source = await open({ fresh: true });
+    await fill(source);
+    const target = await open({ fresh: true });
+    await target.query(
+      "insert into schedules (agent, name, definition, planned_at) values ('main', 'morning', '[]', now())",
+    );
+    const bytes = await bytesOf((await archivesOf(source)).archives.backup());
+    await (await archivesOf(target)).archives.restore(streamOf(bytes));
+    const { rows } = await target.query("select name, paused_at is not null as paused from schedules");
+    expect(rows).toEqual([{ name: "morning", paused: true }]);
+  });
+
   it("refuses a store that is not empty", async () => {
     const database = await open({ fresh: true });
     await write(writerOf(database), "s", [said("there")]);
