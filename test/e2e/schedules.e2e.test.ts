@@ -21,7 +21,7 @@ const deploymentNamed = (name: string, database: string, url: string, token: str
         main: {
           provider: "offline",
           schedules: [
-            { name: "told", cron: "0 3 1 1 *", prompt: "What is there to tell?", channel: "telegram" },
+            { name: "sent", cron: "0 3 1 1 *", prompt: "What is there to send?", channel: "telegram" },
             { name: "kept", cron: "0 4 1 1 *", prompt: "What is there to keep?" },
           ],
         },
@@ -58,12 +58,12 @@ it("a run by hand is answered where it belongs, a pause holds on both nodes, and
   bot.say("Hello.", { from: OWNER });
   await expect.poll(() => bot.state.sent, EVENTUALLY).toHaveLength(1);
 
-  await two.call("/api/admin/schedules/main/told/pause", {});
+  await two.call("/api/admin/schedules/main/sent/pause", {});
   expect(await list(one)).toMatchObject([
-    { name: "told", state: "paused", channel: "telegram", conversation: String(OWNER) },
+    { name: "sent", state: "paused", channel: "telegram", conversation: String(OWNER) },
     { name: "kept", state: "active", channel: null },
   ]);
-  const told = await two.call<ScheduleRun>("/api/admin/schedules/main/told/run", {});
+  const sent = await two.call<ScheduleRun>("/api/admin/schedules/main/sent/run", {});
   await expect.poll(() => bot.state.sent, EVENTUALLY).toHaveLength(2);
   expect(bot.state.sent[1]).toMatchObject({ chat: OWNER });
   bot.say("Tell me more.", { from: OWNER });
@@ -71,26 +71,30 @@ it("a run by hand is answered where it belongs, a pause holds on both nodes, and
   expect(await rows("select distinct session_key from inbox")).toHaveLength(1);
   await expect
     .poll(() => list(one), EVENTUALLY)
-    .toMatchObject([{ last: { turn_id: told.turn_id, state: "done", error: null } }, { last: null }]);
+    .toMatchObject([{ last: { turn_id: sent.turn_id, state: "done", error: null } }, { last: null }]);
 
   const kept = await one.call<ScheduleRun>("/api/admin/schedules/main/kept/run", {});
-  await expect.poll(() => list(two), EVENTUALLY).toMatchObject([{}, { last: { turn_id: kept.turn_id, state: "done" } }]);
+  await expect
+    .poll(() => list(two), EVENTUALLY)
+    .toMatchObject([{}, { last: { turn_id: kept.turn_id, state: "done" } }]);
   expect(await one.call(`/api/agents/main/turns/${kept.turn_id}`)).toMatchObject({ turn_id: kept.turn_id });
   expect(bot.state.sent).toHaveLength(3);
 
-  await one.call("/api/admin/schedules/main/told/resume", {});
+  await one.call("/api/admin/schedules/main/sent/resume", {});
   for (const node of nodes) await killed(node);
   await client.query("update schedules set planned_at = now() - interval '3 years'");
   const planned = "select name, planned_at > now() - interval '1 year' as current from schedules order by name";
   await Promise.all(deployments.map((deployment) => runningNode(deployment)));
-  await expect.poll(() => rows(planned), EVENTUALLY).toEqual([
-    { name: "kept", current: true },
-    { name: "told", current: true },
-  ]);
+  await expect
+    .poll(() => rows(planned), EVENTUALLY)
+    .toEqual([
+      { name: "kept", current: true },
+      { name: "sent", current: true },
+    ]);
   await expect.poll(() => bot.state.sent, EVENTUALLY).toHaveLength(4);
   const runs = await rows("select external_id from inbox where external_id like 'schedule:%:2%' order by external_id");
   expect(runs.map(({ external_id: id }) => id)).toEqual([
     expect.stringMatching(/^schedule:kept:\d{4}-01-01T04:00:00\.000Z$/),
-    expect.stringMatching(/^schedule:told:\d{4}-01-01T03:00:00\.000Z$/),
+    expect.stringMatching(/^schedule:sent:\d{4}-01-01T03:00:00\.000Z$/),
   ]);
 });
