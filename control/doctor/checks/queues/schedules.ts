@@ -15,7 +15,8 @@ export const queuesSchedules: Check = {
     if (draining) return skip("The node is draining, and starts nothing.");
     return warn(
       `Of schedules: ${schedules.map(({ agent, name, problem }) => `${agent}/${name}: ${problem}`).join("; ")}.`,
-      `\`cairn schedule list\` shows them. \`cairn schedule run ${first.name}\` starts one again.`,
+      "`cairn schedule list` shows them. A late one starts when a node runs that hosts its agent; " +
+        `after a failure, \`cairn schedule run ${first.name}\` starts one again.`,
     );
   },
 };
