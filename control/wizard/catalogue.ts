@@ -6,7 +6,7 @@ import { PROVIDERS } from "../../runtime/plugins/providers/manifests.ts";
 
 export interface CatalogueEntry {
   readonly id: string;
-  readonly kind: "anthropic" | "openai-compatible";
+  readonly kind: Exclude<(typeof PROVIDERS)[number]["id"], "offline">;
   readonly baseUrl?: string;
   /** Variables that may hold the key, the usual one first. */
   readonly keyVariables: readonly string[];
@@ -35,7 +35,7 @@ export interface LocalServer {
   /** Where its list of models is, and how the list is written. */
   readonly modelsUrl: string;
   readonly list: "ollama" | "openai";
-  /** Its OpenAI-compatible API. */
+  /** Its API: Ollama's own, or the OpenAI-compatible one. */
   readonly baseUrl: string;
 }
 
@@ -53,7 +53,7 @@ export function openaiGateway(env: Environment): string | undefined {
 
 export function localServer(id: string, name: string, origin: string, list: LocalServer["list"]): LocalServer {
   const modelsUrl = list === "ollama" ? `${origin}/api/tags` : `${origin}/v1/models`;
-  return { id, name, modelsUrl, list, baseUrl: `${origin}/v1` };
+  return { id, name, modelsUrl, list, baseUrl: list === "ollama" ? origin : `${origin}/v1` };
 }
 
 function ollamaOrigin(host: string | undefined, usual: string): string {

@@ -174,6 +174,7 @@ function offer({ id, name, modelsUrl, list, baseUrl }: LocalServer, names: reado
     return { choice: null, embeddings, unusable: `${name} at ${host} has ${has}` };
   }
   const reason = `${name} answers at ${host} and has ${model}`;
-  const choice = { id, kind: "openai-compatible", model, models, baseUrl, source: "local", reason } as const;
+  const kind = list === "ollama" ? "ollama" : "openai-compatible";
+  const choice = { id, kind, model, models, baseUrl, source: "local", reason } as const;
   return { choice, embeddings, unusable: null };
 }

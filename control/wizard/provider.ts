@@ -1,4 +1,5 @@
 /** The provider of a setup: what was answered, completed by what is known of it. Pure. */
+import { knownProvider } from "../../runtime/config/known-ids.ts";
 import type { Answers } from "./answers.ts";
 import { type CatalogueEntry, SERVICES } from "./catalogue.ts";
 import type { ProviderChoice } from "./detect.ts";
@@ -12,7 +13,7 @@ export function chosenProvider({ provider }: Answers, found: readonly ProviderCh
   const id = provider.id ?? "offline";
   const detected = found.find((one) => one.id === id && sameModel(one, provider));
   const service = serviceOf(id);
-  const kind = provider.kind ?? detected?.kind ?? service?.kind ?? (id === "offline" ? "offline" : "openai-compatible");
+  const kind = provider.kind ?? detected?.kind ?? knownProvider(id)?.kind ?? "openai-compatible";
   if (kind === "offline") return detected ?? { id, kind, source: "answers", reason: "chosen by the answers" };
   const baseUrl = provider.base_url ?? (kind === service?.kind ? service.baseUrl : undefined);
   return {
@@ -39,7 +40,7 @@ export function furtherProvider(
   const baseUrl = detected?.baseUrl ?? service?.baseUrl;
   return {
     id,
-    kind: detected?.kind ?? service?.kind ?? (id === "offline" ? "offline" : "openai-compatible"),
+    kind: detected?.kind ?? knownProvider(id)?.kind ?? "openai-compatible",
     ...(chosen === undefined ? {} : { model: chosen }),
     ...(baseUrl === undefined ? {} : { baseUrl }),
     ...(keyVariable === undefined ? {} : { keyVariable }),

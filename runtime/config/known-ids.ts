@@ -7,8 +7,15 @@ import { PROVIDERS } from "../plugins/providers/manifests.ts";
 
 type Kinds = (typeof PROVIDERS)[number]["kinds"][number];
 
-const [anthropic, openaiCompatible, offline] = PROVIDERS;
-export const PROVIDER_KINDS = [...anthropic.kinds, ...openaiCompatible.kinds, ...offline.kinds] as const;
+const [anthropic, ollama, openaiCompatible, gemini, xai, offline] = PROVIDERS;
+export const PROVIDER_KINDS = [
+  ...anthropic.kinds,
+  ...openaiCompatible.kinds,
+  ...gemini.kinds,
+  ...xai.kinds,
+  ...ollama.kinds,
+  ...offline.kinds,
+] as const;
 export type ProviderKind = Kinds;
 
 /** With those that this version has not built yet. */

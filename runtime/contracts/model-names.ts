@@ -10,13 +10,18 @@ export interface ListedModels {
   readonly complete: boolean;
 }
 
-/** As OpenAI and Anthropic write a list; Gemini puts `models/` before each. Null for what is no list, or a part of one only. */
+/**
+ * As OpenAI and Anthropic write a list (`data`, `id`), or Gemini and Ollama (`models`, `name`); Gemini puts `models/` before each.
+ * Null for what is no list, or a part of one only.
+ */
 export function modelNames(body: unknown): readonly string[] | null {
-  if (!isRecord(body) || !Array.isArray(body["data"]) || body["has_more"] === true) return null;
-  const entries: readonly unknown[] = body["data"];
-  return entries.flatMap((entry) =>
-    isRecord(entry) && typeof entry["id"] === "string" ? [entry["id"].replace(/^models\//, "")] : [],
-  );
+  if (!isRecord(body) || body["has_more"] === true || body["nextPageToken"]) return null;
+  const entries: unknown = body["data"] ?? body["models"];
+  if (!Array.isArray(entries)) return null;
+  return entries.flatMap((entry: unknown) => {
+    const name = isRecord(entry) ? (entry["id"] ?? entry["name"]) : undefined;
+    return typeof name === "string" ? [name.replace(/^models\//, "")] : [];
+  });
 }
 
 /** Whether a list of models has one, also by the short names that servers take: without `:latest`, without a date, and `...-latest`. */

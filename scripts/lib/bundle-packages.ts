@@ -28,9 +28,9 @@ interface UsedFile {
 
 /**
  * What Pulumi loads at once and needs for functions only that are sent to the engine as text, of which there are none here: the
- * compiler, and reading of `node_modules`.
+ * compiler, and reading of `node_modules`. And a fetch for browsers that have none, which Ollama's SDK brings.
  */
-const UNUSED = /^(?:@npmcli\/arborist|normalize-package-data|(?:\.\.\/)+typescript-shim)$/;
+const UNUSED = /^(?:@npmcli\/arborist|normalize-package-data|(?:\.\.\/)+typescript-shim|whatwg-fetch)$/;
 
 /** Rewrites the compiled program below `folder`; packages are taken from `root`/node_modules. */
 export async function bundlePackages(folder: string, root: string): Promise<void> {

@@ -6,6 +6,6 @@
 
 /** @type {Readonly<Record<"runtime" | "infra", readonly string[]>>} */
 export const BUNDLED = {
-  runtime: ["@anthropic-ai/sdk", "gpt-tokenizer", "openai"],
+  runtime: ["@anthropic-ai/sdk", "@google/genai", "gpt-tokenizer", "ollama", "openai"],
   infra: ["@pulumi/command", "@pulumi/docker", "@pulumi/kubernetes", "@pulumi/pulumi"],
 };

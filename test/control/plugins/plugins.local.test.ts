@@ -86,7 +86,7 @@ describe("plugins", () => {
   it("tell what of the configuration uses them", async () => {
     const plugins = await listPlugins(await configOf(), "1.0.0");
     expect(pluginInfo(plugins, "offline")).toMatchObject({ kind: "provider", used_by: ["providers.a"] });
-    expect(pluginInfo(plugins, "openai-compatible").used_by).toEqual(["providers.b"]);
+    expect(pluginInfo(plugins, "xai").used_by).toEqual(["providers.b"]);
     expect(pluginInfo(plugins, "embedded").used_by).toEqual(["memory.embedded"]);
     expect(pluginInfo(plugins, "postgres").used_by).toEqual([]);
     expect(() => pluginInfo(plugins, "nothing")).toThrow(/There is no plugin nothing/);

@@ -108,7 +108,7 @@ describe("a configuration that is there", () => {
     expect((await change(dir, { timezone: "UTC" })).notes.join()).not.toContain("leads a node");
     const moved = await change(dir, { target: "docker" });
     expect(moved.notes.join()).toContain("A node that runs on this machine goes on until `cairn stop`.");
-    expect(moved.notes.join()).toContain("http://127.0.0.1:11434/v1 leads a node in a container to itself");
+    expect(moved.notes.join()).toContain("http://127.0.0.1:11434 leads a node in a container to itself");
   });
 
   test("stays as it is where nothing is changed, but for what is missing beside it", async () => {

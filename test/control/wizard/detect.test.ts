@@ -49,7 +49,7 @@ describe("the provider of a fresh machine", () => {
     [{ ANTHROPIC_API_KEY: "k" }, { id: "anthropic", kind: "anthropic", keyVariable: "ANTHROPIC_API_KEY" }],
     [{ OPENAI_API_KEY: "k" }, { id: "openai", kind: "openai-compatible", baseUrl: "https://api.openai.com/v1" }],
     [{ GOOGLE_API_KEY: "k" }, { id: "gemini", keyVariable: "GOOGLE_API_KEY" }],
-    [{ XAI_API_KEY: "k" }, { id: "xai", kind: "openai-compatible" }],
+    [{ XAI_API_KEY: "k" }, { id: "xai", kind: "xai" }],
     [{ OPENAI_API_KEY: "k", ANTHROPIC_API_KEY: "k" }, { id: "anthropic" }],
     [{ ANTHROPIC_API_KEY: "", OPENAI_API_KEY: "k" }, { id: "openai" }],
   ])("with %j in the environment", async (env, expected) => {
@@ -63,19 +63,20 @@ describe("the provider of a fresh machine", () => {
     const choice = await detectProvider({ env: {}, localServers: [server] });
     expect(choice).toMatchObject({
       id: "ollama",
-      kind: "openai-compatible",
+      kind: "ollama",
       model: "qwen3:8b",
-      baseUrl: server.baseUrl,
+      baseUrl: new URL(server.modelsUrl).origin,
       source: "local",
     });
-    expect(choice.baseUrl).toMatch(/\/v1$/);
   });
 
   test("is found on a server that lists its models the other way", async () => {
     const server = await lmstudio(answering({ data: [{ id: "text-embedding-x" }, { id: "qwen/qwen3-8b" }] }));
     expect(await detectProvider({ env: {}, localServers: [server] })).toMatchObject({
       id: "lmstudio",
+      kind: "openai-compatible",
       model: "qwen/qwen3-8b",
+      baseUrl: `${new URL(server.modelsUrl).origin}/v1`,
     });
   });
 
@@ -117,7 +118,7 @@ describe("the provider of a fresh machine", () => {
     [":::", "http://127.0.0.1:11434"],
   ])("with OLLAMA_HOST %s is looked for at %s", (host, origin) => {
     const [first] = localServers(host === undefined ? {} : { OLLAMA_HOST: host });
-    expect(first).toMatchObject({ modelsUrl: `${origin}/api/tags`, baseUrl: `${origin}/v1` });
+    expect(first).toMatchObject({ modelsUrl: `${origin}/api/tags`, baseUrl: origin });
   });
 
   test("is `offline` when nothing listens there", async () => {

@@ -136,11 +136,11 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
     expect(await session.ended).toBe(0);
     expect(session.shown()).toContain("Agents (3 of 6)");
     expect(parse(await readFile(join(machine.dir, "cairn.yaml"), "utf8"))).toMatchObject({
-      providers: { ollama: { base_url: `${server}/v1`, model: "qwen3:8b" } },
+      providers: { ollama: { base_url: server, model: "qwen3:8b" } },
       memory: {
         embedded: {},
         embedding: { provider: "ollama", base_url: server, model: "nomic-embed-text:latest" },
-        summarizer: { base_url: `${server}/v1`, model: "qwen3:8b" },
+        summarizer: { base_url: server, model: "qwen3:8b" },
       },
     });
     const { errors, warnings } = await inspectConfig({ dir: machine.dir, env: machine.env, deployment: false });
@@ -165,7 +165,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
       ["Names of the agents", ENTER],
       ["Language model provider", ENTER],
       [`${host} leads from there to this machine`, ""],
-      [`http://${host}/v1`, ENTER],
+      [`http://${host}`, ENTER],
       ["Model of ollama", ENTER],
       ["How long shall main think?", ENTER],
       ["Let ollama summarize old messages", ENTER],
@@ -175,8 +175,8 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
     ]);
     expect(await session.ended).toBe(0);
     expect(parse(await readFile(join(machine.dir, "cairn.yaml"), "utf8"))).toMatchObject({
-      providers: { ollama: { base_url: `http://${host}/v1` } },
-      memory: { summarizer: { base_url: `http://${host}/v1` } },
+      providers: { ollama: { base_url: `http://${host}` } },
+      memory: { summarizer: { base_url: `http://${host}` } },
     });
   });
 

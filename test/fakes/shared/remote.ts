@@ -20,7 +20,7 @@ export interface RemoteFake {
 }
 
 export async function spawnFake(
-  api: "openai" | "anthropic" | "chat-completions",
+  api: "openai" | "anthropic" | "chat-completions" | "gemini" | "ollama" | "xai",
   args: readonly string[] = [],
 ): Promise<RemoteFake> {
   const entry = fileURLToPath(new URL(`../${api}/main.ts`, import.meta.url));

@@ -14,7 +14,7 @@ export type FakeFault =
       readonly kind: "status";
       readonly status: number;
       readonly message?: string;
-      readonly type?: string;
+      readonly type?: string | undefined;
       readonly headers?: Readonly<Record<string, string>>;
       readonly body?: string;
     }

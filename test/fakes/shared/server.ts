@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { EVENTUALLY_MS } from "../../lanes/patience.ts";
 import { directiveScript } from "./directives.ts";
 import type { FakeFault, FakeReply, FakeScript, RecordedRequest } from "./script.ts";
-import type { Wire } from "./wire.ts";
+import type { Wire, WireError } from "./wire.ts";
 
 /**
  * A model server on loopback that speaks one API's wire format, does what its script says, records every request and
@@ -87,10 +87,10 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
     return apiKey !== undefined && key !== (typeof apiKey === "function" ? apiKey() : apiKey);
   };
 
-  async function chat(incoming: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
+  async function chat(incoming: IncomingMessage, response: ServerResponse, body: unknown, spoken: Wire): Promise<void> {
     const gone = new AbortController();
     const request: Mutable<RecordedRequest> = {
-      ...wire.view(body),
+      ...spoken.view(body, incoming.url ?? ""),
       number: requests.length + 1,
       path: incoming.url ?? "",
       headers: Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)])),
@@ -106,19 +106,19 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
     requests.push(request);
     changed();
 
-    const key = wire.keyOf(incoming.headers);
+    const key = spoken.keyOf(incoming.headers);
     if (isRefused(key)) {
-      sendError(response, { kind: "status", status: 401, message: `Incorrect API key provided: ${key}.` });
+      sendError(response, { kind: "status", ...refusalOf(key, spoken) }, spoken);
       return;
     }
-    const refusal = wire.check(body, incoming.headers);
+    const refusal = spoken.check(body, incoming.headers, incoming.url ?? "");
     if (refusal !== undefined) {
-      sendError(response, { kind: "status", ...refusal, type: refusal.type ?? "invalid_request_error" });
+      sendError(response, { kind: "status", ...refusal, type: refusal.type ?? "invalid_request_error" }, spoken);
       return;
     }
     const reply = queue.shift() ?? (await script(request));
     try {
-      await send(response, request, reply, gone.signal);
+      await send(response, request, reply, gone.signal, spoken);
     } catch (error) {
       if (!gone.signal.aborted) throw error;
     }
@@ -129,6 +129,7 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
     request: Mutable<RecordedRequest>,
     reply: FakeReply,
     gone: AbortSignal,
+    spoken: Wire,
   ): Promise<void> {
     const { fault, hold, paceMs = 0, delayMs = 0 } = reply;
     const gate = async (at: number | undefined): Promise<void> => {
@@ -136,7 +137,7 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
     };
     if (delayMs > 0) await sleep(delayMs, undefined, { signal: gone });
     await gate(undefined);
-    if (fault?.kind === "status") return sendError(response, fault);
+    if (fault?.kind === "status") return sendError(response, fault, spoken);
     if (fault?.kind === "garbage") {
       response.writeHead(200, { "content-type": fault.contentType ?? "text/html; charset=utf-8" });
       response.end(fault.body ?? "<!doctype html><title>Welcome</title><p>This is not a model.</p>");
@@ -144,15 +145,16 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
     }
     if (fault?.kind === "hang" && fault.after === undefined) return waitFor(() => false, gone);
     if (!request.stream && reply.bytes === undefined) {
-      sendJson(response, 200, wire.document(reply, request, request.number));
+      sendJson(response, 200, spoken.document(reply, request, request.number));
       return;
     }
 
-    const error = fault?.kind === "error-event" ? [wire.errorFrame({ status: 200, ...fault })] : undefined;
-    const all: readonly (string | Uint8Array)[] = reply.bytes ?? wire.frames(reply, request, request.number);
+    const error = fault?.kind === "error-event" ? [spoken.errorFrame({ status: 200, ...fault })] : undefined;
+    const all: readonly (string | Uint8Array)[] = reply.bytes ?? spoken.frames(reply, request, request.number);
     const frames =
       error === undefined || fault?.kind !== "error-event" ? all : [...all.slice(0, fault.after), ...error];
-    response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
+    const type = spoken.streamType ?? "text/event-stream; charset=utf-8";
+    response.writeHead(200, { "content-type": type, "cache-control": "no-cache" });
     response.flushHeaders();
     for (let sent = 0; ; sent += 1) {
       await gate(sent);
@@ -172,10 +174,10 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
     response.end();
   }
 
-  function sendError(response: ServerResponse, fault: Extract<FakeFault, { kind: "status" }>): void {
+  function sendError(response: ServerResponse, fault: Extract<FakeFault, { kind: "status" }>, spoken: Wire): void {
     const { status, message = `The fake was told to fail with ${status}.`, type } = fault;
     response.writeHead(status, { "content-type": "application/json", ...fault.headers });
-    response.end(fault.body ?? JSON.stringify(wire.errorBody({ status, message, type })));
+    response.end(fault.body ?? JSON.stringify(spoken.errorBody({ status, message, type })));
   }
 
   async function control(path: string, url: URL, response: ServerResponse, body: unknown): Promise<void> {
@@ -210,14 +212,13 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
     const path = url.pathname;
     const body = parseJson(await readAll(incoming));
     if (path.startsWith("/_fake/")) return control(path, url, response, body);
-    if (incoming.method === "POST" && path === wire.chatPath) return chat(incoming, response, body);
+    const spoken = [wire, wire.also].find((one) => one !== undefined && isChat(one, path));
+    if (incoming.method === "POST" && spoken !== undefined) return chat(incoming, response, body, spoken);
     others += 1;
     const key = wire.keyOf(incoming.headers);
-    if (isRefused(key)) {
-      return sendError(response, { kind: "status", status: 401, message: `Incorrect API key provided: ${key}.` });
-    }
+    if (isRefused(key)) return sendError(response, { kind: "status", ...refusalOf(key, wire) }, wire);
     const found = wire.other(incoming.method ?? "GET", path, body);
-    if (found === undefined) sendError(response, { kind: "status", status: 404, message: `no route ${path}` });
+    if (found === undefined) sendError(response, { kind: "status", status: 404, message: `no route ${path}` }, wire);
     else sendJson(response, 200, found);
   }
 
@@ -269,6 +270,14 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
     },
   };
   return fake;
+}
+
+function isChat({ chatPath }: Wire, path: string): boolean {
+  return typeof chatPath === "string" ? path === chatPath : chatPath.test(path);
+}
+
+function refusalOf(key: string | undefined, wire: Wire): WireError {
+  return wire.wrongKey?.(key) ?? { status: 401, message: `Incorrect API key provided: ${key}.` };
 }
 
 async function readAll(incoming: IncomingMessage): Promise<string> {

@@ -12,15 +12,21 @@ export interface WireError {
 /** One API as it looks on the wire. The server around it is the same for all. */
 export interface Wire {
   readonly name: string;
-  /** Path of the chat route. */
-  readonly chatPath: string;
+  /** Path of the chat route; a pattern where it has the model in it. */
+  readonly chatPath: string | RegExp;
   /** What a client's `baseUrl` ends with. */
   readonly basePath: string;
+  /** Another API of the same server. */
+  readonly also?: Wire;
+  /** Media type of a streamed answer; default `text/event-stream`. */
+  readonly streamType?: string;
   /** The key that a request carries. */
   keyOf(headers: IncomingHttpHeaders): string | undefined;
-  view(body: unknown): RequestView;
+  /** How a wrong key is refused; default 401. */
+  wrongKey?(key: string | undefined): WireError;
+  view(body: unknown, path: string): RequestView;
   /** What the API would refuse the request for. */
-  check(body: unknown, headers: IncomingHttpHeaders): WireError | undefined;
+  check(body: unknown, headers: IncomingHttpHeaders, path: string): WireError | undefined;
   /** The reply as the frames of an event stream. */
   frames(reply: FakeReply, request: RequestView, number: number): readonly string[];
   /** The reply as one JSON document. */

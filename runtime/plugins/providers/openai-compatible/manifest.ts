@@ -5,9 +5,9 @@ const KIND = "openai-compatible";
 export const openaiCompatible = {
   kind: "provider",
   id: KIND,
-  about: "Every chat-completions-compatible API, also gemini, xai and ollama by their own",
+  about: "Every chat-completions-compatible API",
   configuration: "providers.<id>",
-  kinds: [KIND, "gemini", "xai", "ollama"],
+  kinds: [KIND],
   services: [
     // Without an address the SDK calls OpenAI; the configuration requires one.
     { id: KIND, kind: KIND, baseUrl: "https://api.openai.com/v1" },
@@ -18,14 +18,6 @@ export const openaiCompatible = {
       keyVariables: ["OPENAI_API_KEY"],
       model: "gpt-5.5",
     },
-    {
-      id: "gemini",
-      kind: "gemini",
-      baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
-      keyVariables: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-      model: "gemini-flash-latest",
-    },
-    { id: "xai", kind: "xai", baseUrl: "https://api.x.ai/v1", keyVariables: ["XAI_API_KEY"], model: "grok-4" },
     {
       id: "openrouter",
       kind: KIND,
@@ -53,12 +45,6 @@ export const openaiCompatible = {
       baseUrl: "https://api.groq.com/openai/v1",
       keyVariables: ["GROQ_API_KEY"],
       model: "llama-3.3-70b-versatile",
-    },
-    {
-      id: "ollama",
-      kind: "ollama",
-      baseUrl: "http://127.0.0.1:11434/v1",
-      local: { name: "Ollama", list: "ollama" },
     },
     { id: "lmstudio", kind: KIND, baseUrl: "http://127.0.0.1:1234/v1", local: { name: "LM Studio", list: "openai" } },
     { id: "llamacpp", kind: KIND, baseUrl: "http://127.0.0.1:8080/v1", local: { name: "llama.cpp", list: "openai" } },

@@ -1,10 +1,11 @@
 import type OpenAI from "openai";
 import type { ChatCompletionCreateParamsStreaming } from "openai/resources/chat/completions";
 import type { Message } from "../../../contracts/message.ts";
-import { type ListedModels, modelNames } from "../../../contracts/model-names.ts";
+import type { ListedModels } from "../../../contracts/model-names.ts";
 import type { ChatChunk, ChatOptions } from "../../../contracts/provider.ts";
 import { isLocal } from "../../../contracts/urls.ts";
 import { type Failure, hostOf } from "../../shared/model-http/failure.ts";
+import { listedModels } from "../shared/model-list.ts";
 import { type SdkCall, SdkProvider } from "../shared/sdk-provider.ts";
 import { DEFAULT_MAX_RETRIES, NO_SDK_TIMEOUT_MS, type ProviderSettings } from "../shared/settings.ts";
 import type { Watch } from "../shared/watch.ts";
@@ -12,32 +13,41 @@ import { readError } from "./errors.ts";
 import { type Quirk, quirkFor } from "./quirks.ts";
 import { toRequest } from "./request.ts";
 import { readStream } from "./stream.ts";
+import type { Reasoning } from "./thinking.ts";
 
 const OPENAI_URL = "https://api.openai.com/v1";
 /** What servers without keys get: the SDK insists on one. */
 const NO_KEY = "none";
+
+/** A service that has this API, as its own provider. */
+export interface Service {
+  /** For people. */
+  readonly name: string;
+  /** Address of the service, which insists on a key. */
+  readonly home: string;
+  readonly reasoning?: Reasoning;
+}
+
+const OPENAI: Service = { name: "OpenAI-compatible", home: OPENAI_URL };
 
 type Sdk = typeof OpenAI;
 type Params = ChatCompletionCreateParamsStreaming;
 
 /** Any endpoint of chat-completions: OpenAI itself, gateways, and servers on the own machine. */
 export class OpenAiCompatibleProvider extends SdkProvider<Sdk, Params, Quirk> {
-  constructor({ login: _, ...settings }: ProviderSettings) {
-    const baseUrl = (settings.baseUrl ?? OPENAI_URL).replace(/\/+$/, "");
-    super(settings, { name: "OpenAI-compatible", home: OPENAI_URL, baseUrl, modelsUrl: `${baseUrl}/models` });
+  readonly #reasoning: Reasoning | undefined;
+
+  constructor({ login: _, ...settings }: ProviderSettings, service: Service = OPENAI) {
+    const baseUrl = (settings.baseUrl ?? service.home).replace(/\/+$/, "");
+    super(settings, { name: service.name, home: service.home, baseUrl, modelsUrl: `${baseUrl}/models` });
+    this.#reasoning = service.reasoning;
   }
 
   /** Servers of this machine list all that they have. */
-  async listModels(signal: AbortSignal): Promise<ListedModels | null> {
-    const { apiKey, fetch = globalThis.fetch } = this.settings;
+  listModels(signal: AbortSignal): Promise<ListedModels | null> {
+    const { apiKey, fetch } = this.settings;
     const headers = apiKey ? { authorization: `Bearer ${apiKey}` } : {};
-    const response = await fetch(`${this.baseUrl}/models`, { headers, redirect: "manual", signal });
-    if (!response.ok) {
-      await response.body?.cancel();
-      return null;
-    }
-    const names = modelNames(await response.json());
-    return names && { names, complete: isLocal(this.baseUrl) };
+    return listedModels({ url: `${this.baseUrl}/models`, headers }, { fetch, signal, complete: isLocal(this.baseUrl) });
   }
 
   protected async loadSdk(): Promise<Sdk> {
@@ -52,7 +62,16 @@ export class OpenAiCompatibleProvider extends SdkProvider<Sdk, Params, Quirk> {
   ): Params {
     const { maxTokens, temperature } = this.settings;
     const isOpenAi = hostOf(this.baseUrl) === hostOf(OPENAI_URL);
-    return toRequest(messages, options, { provider: this.id, model, maxTokens, temperature, isOpenAi, quirks });
+    const reasoning = this.#reasoning === undefined ? {} : { reasoning: this.#reasoning };
+    return toRequest(messages, options, {
+      provider: this.id,
+      model,
+      maxTokens,
+      temperature,
+      isOpenAi,
+      quirks,
+      ...reasoning,
+    });
   }
 
   protected async *attempt({

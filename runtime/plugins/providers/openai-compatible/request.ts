@@ -9,7 +9,7 @@ import type { ChatOptions } from "../../../contracts/provider.ts";
 import { type CallResult, type Entry, type IdRules, isBlank, shapeHistory } from "../shared/history.ts";
 import type { Quirk } from "./quirks.ts";
 import { readState } from "./state.ts";
-import { reasoningEffort, reasoningRoom, takesTemperature } from "./thinking.ts";
+import { type Reasoning, USUAL_REASONING } from "./thinking.ts";
 
 /** Our messages and options as the parameters of a chat-completions request: a pure mapping. */
 
@@ -20,6 +20,8 @@ export interface RequestContext {
   readonly temperature?: number | undefined;
   /** OpenAI itself, where the limit of the answer is `max_completion_tokens`. */
   readonly isOpenAi: boolean;
+  /** Default: that of OpenAI, and of servers of which nothing is known. */
+  readonly reasoning?: Reasoning;
   readonly quirks: ReadonlySet<Quirk>;
 }
 
@@ -31,7 +33,8 @@ export function toRequest(
   options: ChatOptions,
   context: RequestContext,
 ): ChatCompletionCreateParamsStreaming {
-  const { model, quirks } = context;
+  const { model, quirks, reasoning = USUAL_REASONING } = context;
+  const { reasoningEffort, reasoningRoom, takesTemperature } = reasoning;
   const effort = quirks.has("no-reasoning-effort") ? undefined : reasoningEffort(options.thinking, model);
   const temperature = options.temperature ?? context.temperature;
   const answer = quirks.has("no-token-limit") ? undefined : (options.maxTokens ?? context.maxTokens);

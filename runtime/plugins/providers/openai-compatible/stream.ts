@@ -131,9 +131,11 @@ function toStopReason(finish: string, asksForTools: boolean): StopReason {
 
 function toUsage(usage: NonNullable<ChatCompletionChunk["usage"]>): Usage {
   const cached = usage.prompt_tokens_details?.cached_tokens ?? 0;
+  const input = usage.prompt_tokens ?? 0;
   return {
-    inputTokens: usage.prompt_tokens ?? 0,
-    outputTokens: usage.completion_tokens ?? 0,
+    inputTokens: input,
+    // Some services count reasoning in the total only; it is billed as output.
+    outputTokens: Math.max(usage.completion_tokens ?? 0, (usage.total_tokens ?? 0) - input),
     ...(cached > 0 ? { cachedInputTokens: cached } : {}),
   };
 }

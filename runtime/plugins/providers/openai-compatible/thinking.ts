@@ -4,6 +4,13 @@ import type { ThinkingLevel } from "../../../contracts/provider.ts";
 
 export type Effort = "none" | "minimal" | "low" | "medium" | "high";
 
+/** How a service takes thinking levels. */
+export interface Reasoning {
+  readonly reasoningEffort: (level: ThinkingLevel | undefined, model: string) => Effort | undefined;
+  readonly takesTemperature: (model: string, effort: Effort | undefined) => boolean;
+  readonly reasoningRoom: (model: string, effort: Effort | undefined) => number;
+}
+
 /** Undefined: nothing is sent and the server's own default holds. */
 export function reasoningEffort(level: ThinkingLevel | undefined, model: string): Effort | undefined {
   if (level === undefined) return undefined;
@@ -37,7 +44,16 @@ export function reasoningRoom(model: string, effort: Effort | undefined): number
   return ROOM[effort ?? (line === "unknown" ? "none" : "medium")];
 }
 
-const ROOM: Readonly<Record<Effort, number>> = { none: 0, minimal: 1_024, low: 4_096, medium: 16_384, high: 32_768 };
+/** In tokens. */
+export const ROOM: Readonly<Record<Effort, number>> = {
+  none: 0,
+  minimal: 1_024,
+  low: 4_096,
+  medium: 16_384,
+  high: 32_768,
+};
+
+export const USUAL_REASONING: Reasoning = { reasoningEffort, takesTemperature, reasoningRoom };
 
 type ModelLine =
   /** OpenAI models without reasoning. */

@@ -16,12 +16,17 @@ export class StreamFault extends Error {
 export function endedEarly(watch: Watch, events: number): StreamFault {
   const arrival = watch.arrival();
   if (events === 0 && arrival.bytes > 0 && !looksLikeEvents(arrival)) {
-    return new StreamFault({
-      kind: "garbage",
-      found: `expected an event stream, got ${contentType(arrival.contentType)}`,
-    });
+    return somethingElse(watch, "an event stream");
   }
   return new StreamFault({ kind: "truncated" });
+}
+
+/** The body is not what was asked for, from its beginning. */
+export function somethingElse(watch: Watch, expected: string): StreamFault {
+  return new StreamFault({
+    kind: "garbage",
+    found: `expected ${expected}, got ${contentType(watch.arrival().contentType)}`,
+  });
 }
 
 /** What an error means that was thrown while the answer was read; undefined when the SDK's own error is better. */

@@ -33,7 +33,7 @@ export interface Watch {
   /** True once the silence has lasted too long. */
   stalled(): boolean;
   arrival(): Arrival;
-  /** Ends the timer and removes its listener from the caller's signal. */
+  /** Ends the timer and what is left of the request, and removes its listener from the caller's signal. */
   dispose(): void;
 }
 
@@ -128,6 +128,8 @@ export function createWatch(options: WatchOptions): Watch {
     dispose() {
       rest();
       options.signal?.removeEventListener("abort", forward);
+      // Not every SDK ends its request when its reader stops.
+      controller.abort(new DOMException("The call is over.", "AbortError"));
     },
   };
 }

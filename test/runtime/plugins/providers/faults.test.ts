@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { ProviderError } from "../../../../runtime/contracts/errors.ts";
+import type { Message } from "../../../../runtime/contracts/message.ts";
 import type { ChatChunk } from "../../../../runtime/contracts/provider.ts";
 import type { FakeReply } from "../../../fakes/shared/script.ts";
 import type { FakeServer } from "../../../fakes/shared/server.ts";
@@ -87,7 +88,35 @@ describe.each(APIS)("$name, when the provider fails", (api) => {
     }
     expect(fake.counters().requests).toBe(0);
     await chunks(api.create({ baseUrl: fake.baseUrl, apiKey: `${KEY}\n` }), says("hello"));
-    expect(fake.requests[0]?.headers["authorization"]).toBe(`Bearer ${KEY}`);
+    expect(fake.requests[0]?.headers[api.key.header]).toBe(`${api.key.prefix}${KEY}`);
+  });
+
+  it("knows a wrong key, however the service refuses it", async () => {
+    const strict = await api.start({ apiKey: "another-key-0123456789" });
+    onTestFinished(() => strict.close());
+    const error = await failure(chunks(api.create({ baseUrl: strict.baseUrl, maxRetries: 2 }), says("hello")));
+    expect(error).toMatchObject({ code: "PROVIDER_UNAUTHORIZED", retryable: false });
+    expect(strict.counters().requests).toBe(1);
+  });
+
+  it("reads 200 parallel calls, each with an id of its own", async () => {
+    const calls = Array.from({ length: 200 }, (_, n) => ({ name: "shell", arguments: { command: `echo ${n}` } }));
+    fake.enqueue({ toolCalls: calls });
+    const list = await chunks(api.create({ baseUrl: fake.baseUrl }), says("hello"));
+    const asked = list.flatMap((chunk) => (chunk.type === "tool_call" ? [chunk.call] : []));
+    expect(asked.map((call) => call.arguments)).toEqual(calls.map((call) => call.arguments));
+    expect(new Set(asked.map(({ id }) => id)).size).toBe(200);
+    expect(list.at(-1)).toMatchObject({ type: "end", stopReason: "tool_calls" });
+
+    // And goes on from their results, in whatever order they came.
+    const messages: Message[] = [
+      ...says("hello"),
+      { role: "assistant", content: "", toolCalls: asked },
+      ...asked.toReversed().map(({ id }): Message => ({ role: "tool", toolCallId: id, content: "ok" })),
+    ];
+    const tools = [{ name: "shell", description: "Runs a command.", parameters: {} }];
+    const next = await chunks(api.create({ baseUrl: fake.baseUrl }), messages, { tools });
+    expect(textIn(next)).toMatch(/^done: ok/);
   });
 
   it("does not print the password of an address", async () => {
@@ -103,7 +132,7 @@ describe.each(APIS)("$name, when the provider fails", (api) => {
   });
 
   it("reports events that are not JSON as a bad response", async () => {
-    const bytes = [Buffer.from("event: message_start\ndata: {nonsense\n\n"), Buffer.from("event: ping\ndata: {}\n\n")];
+    const bytes = [Buffer.from(api.nonsense), Buffer.from("event: ping\ndata: {}\n\n")];
     expect((await fail({ bytes })).code).toBe("PROVIDER_BAD_RESPONSE");
   });
 
@@ -195,7 +224,7 @@ describe.each(APIS)("$name, when the provider fails", (api) => {
     ["invalid_request_error", "PROVIDER_REJECTED_REQUEST"],
   ])("reads an error inside the stream: %s", async (type, code) => {
     const error = await fail({ ...ANSWER, fault: { kind: "error-event", after: 4, type, message: "Sorry." } });
-    expect(error.code).toBe(code);
+    expect(error.code).toBe(api.namesErrors ? code : "PROVIDER_SERVER_ERROR");
   });
 
   it("rejects with the signal's own reason, and the server sees the connection close", async () => {

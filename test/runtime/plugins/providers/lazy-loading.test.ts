@@ -9,10 +9,16 @@ it("loads no SDK before the first call", async () => {
   const script = `
     import { createAnthropicProvider } from ${JSON.stringify(entry("anthropic"))};
     import { createOpenaiCompatibleProvider } from ${JSON.stringify(entry("openai-compatible"))};
+    import { createGeminiProvider } from ${JSON.stringify(entry("gemini"))};
+    import { createOllamaProvider } from ${JSON.stringify(entry("ollama"))};
+    import { createXaiProvider } from ${JSON.stringify(entry("xai"))};
     import { createOfflineProvider } from ${JSON.stringify(entry("offline"))};
     const settings = { id: "p", model: "m", apiKey: "k", logger: {} };
     await createAnthropicProvider(settings).isAvailable();
     await createOpenaiCompatibleProvider(settings).isAvailable();
+    await createGeminiProvider(settings).isAvailable();
+    await createOllamaProvider(settings).isAvailable();
+    await createXaiProvider(settings).isAvailable();
     await createOfflineProvider({ id: "o", memory: {} }).isAvailable();
     console.log(JSON.stringify(globalThis.loadedModules));
   `;
@@ -30,5 +36,5 @@ it("loads no SDK before the first call", async () => {
   ]);
   const modules: string[] = JSON.parse(stdout);
   expect(modules.some((url) => url.includes("/providers/anthropic/provider.ts"))).toBe(true);
-  expect(modules.filter((url) => /node_modules\/(openai|@anthropic-ai)\//.test(url))).toEqual([]);
+  expect(modules.filter((url) => /node_modules\/(openai|ollama|@anthropic-ai|@google)\//.test(url))).toEqual([]);
 });

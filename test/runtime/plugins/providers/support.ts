@@ -5,10 +5,16 @@ import {
   createAnthropicProvider,
   type ProviderSettings,
 } from "../../../../runtime/plugins/providers/anthropic/index.ts";
+import { createGeminiProvider } from "../../../../runtime/plugins/providers/gemini/index.ts";
+import { createOllamaProvider } from "../../../../runtime/plugins/providers/ollama/index.ts";
 import { createOpenaiCompatibleProvider } from "../../../../runtime/plugins/providers/openai-compatible/index.ts";
+import { createXaiProvider } from "../../../../runtime/plugins/providers/xai/index.ts";
 import { startAnthropicFake } from "../../../fakes/anthropic/index.ts";
+import { startGeminiFake } from "../../../fakes/gemini/index.ts";
+import { startOllamaFake } from "../../../fakes/ollama/index.ts";
 import { startOpenAiFake } from "../../../fakes/openai/index.ts";
 import type { FakeOptions, FakeServer } from "../../../fakes/shared/server.ts";
+import { startXaiFake } from "../../../fakes/xai/index.ts";
 import { EVENTUALLY_MS } from "../../../lanes/patience.ts";
 
 export const KEY = "sk-test-0123456789abcdef";
@@ -24,6 +30,12 @@ export const quietLogger: Logger = {
 export interface Api {
   readonly name: string;
   readonly model: string;
+  /** The header that carries a key, and what is in front of the key there. */
+  readonly key: { readonly header: string; readonly prefix: string };
+  /** An event that is not JSON. */
+  readonly nonsense: string;
+  /** Whether an error inside a stream has more than a message. */
+  readonly namesErrors: boolean;
   start(options?: FakeOptions): Promise<FakeServer>;
   create(settings: Partial<ProviderSettings> & { readonly baseUrl: string }): Provider;
 }
@@ -38,18 +50,53 @@ const complete = (settings: Partial<ProviderSettings>, model: string): ProviderS
   ...settings,
 });
 
+const BEARER = { header: "authorization", prefix: "Bearer " };
+
 export const APIS: readonly Api[] = [
   {
     name: "anthropic",
+    key: BEARER,
+    nonsense: "event: message_start\ndata: {nonsense\n\n",
+    namesErrors: true,
     model: "claude-sonnet-4-6",
     start: startAnthropicFake,
     create: (settings) => createAnthropicProvider(complete(settings, "claude-sonnet-4-6")),
   },
   {
     name: "openai-compatible",
+    key: BEARER,
+    nonsense: "event: message_start\ndata: {nonsense\n\n",
+    namesErrors: true,
     model: "fake-model",
     start: startOpenAiFake,
     create: (settings) => createOpenaiCompatibleProvider(complete(settings, "fake-model")),
+  },
+  {
+    name: "gemini",
+    key: { header: "x-goog-api-key", prefix: "" },
+    nonsense: "data: {nonsense\n\n",
+    namesErrors: true,
+    model: "gemini-3.5-flash",
+    start: startGeminiFake,
+    create: (settings) => createGeminiProvider(complete(settings, "gemini-3.5-flash")),
+  },
+  {
+    name: "xai",
+    key: BEARER,
+    nonsense: "data: {nonsense\n\n",
+    namesErrors: false,
+    model: "grok-4.3",
+    start: startXaiFake,
+    create: (settings) => createXaiProvider(complete(settings, "grok-4.3")),
+  },
+  {
+    name: "ollama",
+    key: BEARER,
+    nonsense: "{nonsense\n",
+    namesErrors: false,
+    model: "qwen3:8b",
+    start: (options) => startOllamaFake(["qwen3:8b"], options),
+    create: (settings) => createOllamaProvider(complete(settings, "qwen3:8b")),
   },
 ];
 

@@ -150,6 +150,108 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       },
     },
   ],
+  gemini: [
+    {
+      file: "gemini-text.sse",
+      finalEvent: 'data: {"candidates": [{"content": {"parts": [{"text": ", and a new',
+      reply: {
+        text: HELLO,
+        toolCalls: [],
+        stopReason: "end",
+        model: "gemini-2.5-flash",
+        usage: { inputTokens: 2050, outputTokens: 15, cachedInputTokens: 2032 },
+      },
+    },
+    {
+      file: "gemini-thinking-tools.sse",
+      finalEvent: 'data: {"candidates": [{"content": {"parts": [{"text": ""}]',
+      reply: {
+        text: "Let me look at both.",
+        reasoning: "**Two cities**\n\nSo two calls 🌦.",
+        toolCalls: [
+          { id: "8f2a1c", name: "get_weather", arguments: { location: "San Francisco, CA" } },
+          { id: "9b3d2e", name: "get_weather", arguments: { location: "Zürich 🏔" } },
+        ],
+        stopReason: "tool_calls",
+        usage: { inputTokens: 88, outputTokens: 88 },
+        state: {
+          provider: "main",
+          model: "gemini-3.5-flash",
+          data: {
+            parts: [
+              { text: "Let me look at both." },
+              {
+                functionCall: { name: "get_weather", args: { location: "San Francisco, CA" }, id: "8f2a1c" },
+                thoughtSignature: "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds+aBcD==",
+              },
+              { functionCall: { name: "get_weather", args: { location: "Zürich 🏔" }, id: "9b3d2e" } },
+            ],
+          },
+        },
+      },
+    },
+    {
+      file: "gemini-blocked-length.sse",
+      finalEvent: 'data: {"candidates": [{"index": 0, "finishReason"',
+      reply: {
+        toolCalls: [{ id: "call_0", name: "list_all", arguments: {} }],
+        stopReason: "length",
+        usage: { inputTokens: 25, outputTokens: 64 },
+      },
+    },
+  ],
+  xai: [
+    {
+      file: "xai-reasoning-tools.sse",
+      finalEvent:
+        'data: {"id": "6b1c7a0e-1d2f-9c3a-8f3e-2f6a7b8c9d0e", "object": "chat.completion.chunk", "created": 1775523905, "model": "grok-4.3", "choices": [{"index": 0, "delta": {}, "finish_reason"',
+      reply: {
+        text: "Let me look at both.",
+        reasoning: "Two cities — two calls 🌦.",
+        toolCalls: [
+          { id: "call_19148798", name: "get_weather", arguments: { location: "San Francisco, CA" } },
+          {
+            id: "call_20264613",
+            name: "get_weather",
+            arguments: { __invalid_json: '{"location":"Zürich 🏔' },
+          },
+        ],
+        stopReason: "tool_calls",
+        usage: { inputTokens: 88, outputTokens: 136, cachedInputTokens: 64 },
+      },
+    },
+  ],
+  ollama: [
+    {
+      file: "ollama-text.ndjson",
+      finalEvent:
+        '{"model": "qwen3:8b", "created_at": "2026-05-27T22:54:58.100553Z", "message": {"role": "assistant", "content": ""}, "done_reason"',
+      reply: { text: HELLO, toolCalls: [], stopReason: "end", usage: { inputTokens: 26, outputTokens: 15 } },
+    },
+    {
+      file: "ollama-thinking-tools.ndjson",
+      finalEvent:
+        '{"model": "qwen3:8b", "created_at": "2026-05-27T22:54:58.100553Z", "message": {"role": "assistant", "content": ""}, "done_reason"',
+      reply: {
+        text: "Let me look at both.",
+        reasoning: "Two cities — two calls 🌦.",
+        toolCalls: [
+          { id: "call_0", name: "get_weather", arguments: { location: "San Francisco, CA" } },
+          { id: "call_h2k1", name: "get_weather", arguments: { location: "Zürich 🏔" } },
+          { id: "call_2", name: "note", arguments: { __invalid_json: '{"text": "cut of' } },
+        ],
+        stopReason: "tool_calls",
+        usage: { inputTokens: 169, outputTokens: 64 },
+        state: { provider: "main", model: "qwen3:8b", data: { thinking: "Two cities — two calls 🌦." } },
+      },
+    },
+    {
+      file: "ollama-length.ndjson",
+      finalEvent:
+        '{"model": "qwen3:8b", "created_at": "2026-05-27T22:54:58.100553Z", "message": {"role": "assistant", "content": ""}, "done_reason"',
+      reply: { text: "One mo", stopReason: "length", usage: { inputTokens: 12, outputTokens: 2 } },
+    },
+  ],
 };
 
 describe.each(APIS)("$name transcripts", (api) => {

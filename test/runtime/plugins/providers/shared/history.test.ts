@@ -3,9 +3,13 @@ import { describe, expect, it } from "vitest";
 import type { Message } from "../../../../../runtime/contracts/message.ts";
 import type { ChatOptions } from "../../../../../runtime/contracts/provider.ts";
 import { toRequest as toAnthropic } from "../../../../../runtime/plugins/providers/anthropic/request.ts";
+import { toRequest as toGemini } from "../../../../../runtime/plugins/providers/gemini/request.ts";
+import { toRequest as toOllama } from "../../../../../runtime/plugins/providers/ollama/request.ts";
 import { toRequest as toOpenAi } from "../../../../../runtime/plugins/providers/openai-compatible/request.ts";
 import { shapeHistory } from "../../../../../runtime/plugins/providers/shared/history.ts";
 import { anthropicWire } from "../../../../fakes/anthropic/wire.ts";
+import { check as checkGemini } from "../../../../fakes/gemini/check.ts";
+import { ollamaWire } from "../../../../fakes/ollama/wire.ts";
 import { openAiWire } from "../../../../fakes/openai/wire.ts";
 
 /** Whatever a stored history looks like, each API gets one that it accepts. The fakes' checks are the judges. */
@@ -38,6 +42,9 @@ const state = fc.record({
     { content: "broken" },
     { content: [{ type: "thinking", thinking: "Hm.", signature: "c2ln" }] },
     { reasoning: { field: "reasoning_content", text: "Hm." }, extras: [{ signature: "c2ln" }] },
+    { parts: "broken" },
+    { parts: [{ text: "hello" }, { functionCall: { name: "shell", args: {}, id: "x" } }] },
+    { thinking: "Hm." },
   ),
 });
 const message: fc.Arbitrary<Message> = fc.oneof(
@@ -87,7 +94,7 @@ describe("a history of any shape", () => {
         const params = JSON.parse(
           JSON.stringify(toAnthropic(messages, given, { provider: "main", model: name, quirks })),
         );
-        expect(anthropicWire.check(params, { "anthropic-version": "2023-06-01" })).toBeUndefined();
+        expect(anthropicWire.check(params, { "anthropic-version": "2023-06-01" }, "")).toBeUndefined();
         expect(JSON.stringify(params).isWellFormed()).toBe(true);
       }),
       { numRuns: 1_000 },
@@ -105,7 +112,45 @@ describe("a history of any shape", () => {
           const context = { provider: "main", model: "claude-sonnet-4-5", isOpenAi: false, quirks };
           const params = toOpenAi([...messages, { role: "user", content: "hello" }], given, context);
           const sent = JSON.parse(JSON.stringify(params));
-          expect(openAiWire.check(sent, {})).toBeUndefined();
+          expect(openAiWire.check(sent, {}, "")).toBeUndefined();
+          const roles: string[] = sent.messages.map((one: { role: string }) => one.role);
+          if (!first) return;
+          expect(roles.some((role, at) => role === "user" && roles[at + 1] === "user")).toBe(false);
+          expect(roles.lastIndexOf("system")).toBeLessThanOrEqual(0);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("becomes a request that the Gemini API accepts", () => {
+    const names = fc.constantFrom("gemini-2.0-flash", "gemini-2.5-pro", "gemini-3.5-flash", "gemini-flash-latest");
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 12 }), options, names, fc.boolean(), (messages, given, name, bare) => {
+        const quirks = new Set(bare ? (["no-replay", "no-system-instruction"] as const) : []);
+        const asked: Message[] = [...messages, { role: "user", content: "hello" }];
+        const { model: _, contents, config = {} } = toGemini(asked, given, { provider: "main", model: name, quirks });
+        const { systemInstruction, tools, automaticFunctionCalling: __, ...generationConfig } = config;
+        const sent = JSON.parse(JSON.stringify({ contents, systemInstruction, tools, generationConfig }));
+        expect(checkGemini(sent, {}, `/v1beta/models/${name}:streamGenerateContent?alt=sse`)).toBeUndefined();
+        expect(JSON.stringify(sent).isWellFormed()).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("becomes a request that Ollama accepts", () => {
+    const { check } = ollamaWire(["qwen3:8b", "gpt-oss:20b"]);
+    fc.assert(
+      fc.property(
+        fc.array(message, { maxLength: 12 }),
+        options,
+        fc.constantFrom("qwen3:8b", "gpt-oss:20b"),
+        fc.boolean(),
+        (messages, given, name, first) => {
+          const quirks = new Set(first ? (["strict-roles"] as const) : []);
+          const sent = JSON.parse(JSON.stringify(toOllama(messages, given, { provider: "main", model: name, quirks })));
+          expect(check(sent, {}, "")).toBeUndefined();
           const roles: string[] = sent.messages.map((one: { role: string }) => one.role);
           if (!first) return;
           expect(roles.some((role, at) => role === "user" && roles[at + 1] === "user")).toBe(false);

@@ -1,0 +1,68 @@
+import type { ChatResponse } from "ollama/browser";
+import type { ProviderState } from "../../../contracts/message.ts";
+import type { ChatChunk, StopReason } from "../../../contracts/provider.ts";
+import { isRecord } from "../../../contracts/values.ts";
+import { StreamFault } from "../shared/stream-fault.ts";
+import { parseArguments } from "../shared/tool-arguments.ts";
+import type { Watch } from "../shared/watch.ts";
+
+/** Lines of a chat answer as our chunks. Complete with the line that says `done`. */
+
+export interface StreamContext {
+  readonly provider: string;
+  /** The requested model. */
+  readonly model: string;
+  readonly watch: Watch;
+}
+
+export async function* readStream(
+  stream: AsyncIterable<ChatResponse>,
+  context: StreamContext,
+): AsyncGenerator<ChatChunk, void, undefined> {
+  const ids = new Set<string>();
+  let thinking = "";
+  for await (const line of stream) {
+    // The last line may come without a message, whatever the type says.
+    const message: Partial<ChatResponse["message"]> = line.message ?? {};
+    if (message.thinking) {
+      thinking += message.thinking;
+      yield { type: "reasoning", text: message.thinking };
+    }
+    if (message.content) yield { type: "text", text: message.content };
+    for (const call of message.tool_calls ?? []) yield toCall(call, ids);
+    if (!line.done) continue;
+    const state = stateOf(thinking, ids.size > 0, context);
+    yield {
+      type: "end",
+      stopReason: toStopReason(line.done_reason, ids.size > 0),
+      usage: { inputTokens: line.prompt_eval_count ?? 0, outputTokens: line.eval_count ?? 0 },
+      model: line.model || context.model,
+      ...(state === undefined ? {} : { state }),
+    };
+    return;
+  }
+  throw new StreamFault({ kind: "truncated" });
+}
+
+type WireCall = NonNullable<ChatResponse["message"]["tool_calls"]>[number];
+
+/** Older servers give a call no id; the SDK's type has none. */
+function toCall(call: WireCall, ids: Set<string>): ChatChunk {
+  const given = "id" in call && typeof call.id === "string" ? call.id : "";
+  const id = given !== "" && !ids.has(given) ? given : `call_${ids.size}`;
+  ids.add(id);
+  const written: unknown = call.function.arguments;
+  const read = isRecord(written) ? written : parseArguments(typeof written === "string" ? written : "");
+  return { type: "tool_call", call: { id, name: call.function.name, arguments: read } };
+}
+
+/** Kept only with calls: it is for going on after their results. */
+function stateOf(thinking: string, asksForTools: boolean, context: StreamContext): ProviderState | undefined {
+  if (!asksForTools || thinking === "") return undefined;
+  return { provider: context.provider, model: context.model, data: { thinking } };
+}
+
+function toStopReason(reason: string | undefined, asksForTools: boolean): StopReason {
+  if (reason === "length") return "length";
+  return asksForTools ? "tool_calls" : "end";
+}

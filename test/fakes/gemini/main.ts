@@ -1,0 +1,4 @@
+import { runFake } from "../shared/main.ts";
+import { startGeminiFake } from "./index.ts";
+
+await runFake(startGeminiFake);
