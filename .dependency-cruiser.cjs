@@ -19,6 +19,7 @@ const ROOMS = {
   app: ["^runtime/app/", ["^runtime/(contracts|domain|files)/"]],
   http: ["^runtime/http/", ["^runtime/(contracts|domain|files|app)/"]],
   workers: ["^runtime/workers/", ["^runtime/(contracts|domain|files|app)/"]],
+  testing: ["^runtime/testing/", ["^runtime/contracts/"]],
   client: ["^runtime/client/", ["^runtime/(contracts|domain|files)/"]],
   config: ["^runtime/config/", ["^runtime/(contracts|domain|files)/", MANIFESTS]],
   host: ["^runtime/(host/|[^/]+[.]ts$)", ["^runtime/"]],

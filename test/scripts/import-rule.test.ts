@@ -16,6 +16,7 @@ const HOUSE = {
   "runtime/http/a.ts": 'import { b } from "../app/a.ts"; export const http = b;',
   "runtime/workers/a.ts": 'import { b } from "../app/a.ts"; export const workers = b;',
   "runtime/config/index.ts": 'import type { A } from "../contracts/a.ts"; export type Config = A;',
+  "runtime/testing/index.ts": 'import type { A } from "../contracts/a.ts"; export type Checked = A;',
   "runtime/client/index.ts": 'import type { A } from "../contracts/a.ts"; export type Client = A;',
   "runtime/host.ts":
     'import { one } from "./plugins/tools/one/index.ts"; import { http } from "./http/a.ts"; export { one, http };',
@@ -36,6 +37,7 @@ const BREAKERS: Readonly<Record<string, readonly [target: string, rule: string]>
   "runtime/plugins/tools/x-http.ts": ["../../http/a.ts", "plugins-imports"],
   "runtime/http/x-host.ts": ["../host.ts", "http-imports"],
   "runtime/workers/x-plugin.ts": ["../plugins/tools/one/index.ts", "workers-imports"],
+  "runtime/testing/x-app.ts": ["../app/a.ts", "testing-imports"],
   "runtime/client/x-app.ts": ["../app/a.ts", "client-imports"],
   "runtime/host/x-infra.ts": ["../../infra/plan.ts", "host-imports"],
   "runtime/x-control.ts": ["../control/a.ts", "host-imports"],

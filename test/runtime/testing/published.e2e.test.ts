@@ -1,0 +1,53 @@
+/** `cairn-agents/testing/provider` as others install it: for any test runner, with Node's own modules and nothing else. */
+
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it, onTestFinished } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** A provider that is always there, and says nothing. */
+const PROGRAM = `
+import { registerHooks } from "node:module";
+const loaded = new Set();
+registerHooks({ resolve: (specifier, context, next) => { const found = next(specifier, context); loaded.add(found.url); return found; } });
+const { providerConformance } = await import("cairn-agents/testing/provider");
+const provider = {
+  id: "silent", name: "Silent", model: "m",
+  async *chatStream() {},
+  isAvailable: async () => true,
+  getModel() { return this.model; },
+  setModel(model) { this.model = model; },
+};
+const open = async () => ({ provider: { ...provider }, requests: () => [], close: async () => {} });
+const results = {};
+for (const check of providerConformance({ open, lacks: ["server", "tools"] }))
+  results[check.name] = await check.run().then(() => "passed", (error) => error.code + ": " + error.message);
+console.log(JSON.stringify({ results, loaded: [...loaded] }));
+`;
+
+it("needs no package, and tells what of a provider is right and what is wrong", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "cairn-testing-"));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  const installed = join(directory, "node_modules", "cairn-agents");
+  await mkdir(join(installed, "dist"), { recursive: true });
+  await cp(join(ROOT, "package.json"), join(installed, "package.json"));
+  await cp(join(ROOT, "dist", "runtime"), join(installed, "dist", "runtime"), { recursive: true });
+  await writeFile(join(directory, "program.mjs"), PROGRAM);
+  const { stdout } = await promisify(execFile)(process.execPath, [join(directory, "program.mjs")], { cwd: directory });
+  const { loaded, results } = JSON.parse(stdout) as {
+    readonly loaded: readonly string[];
+    readonly results: Readonly<Record<string, string>>;
+  };
+  expect(results).toMatchObject({
+    "has an id, a name, and a default model that can be changed": "passed",
+    "says that it is available": "passed",
+    "ends a reply with exactly one end chunk, which has a reason, counts and a model":
+      "ERR_ASSERTION: the last chunk of a complete reply has to be its end",
+  });
+  expect(loaded.filter((url) => !/^node:|\/cairn-agents\/dist\/runtime\/(testing|contracts)\//.test(url))).toEqual([]);
+});
