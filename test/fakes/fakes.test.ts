@@ -2,9 +2,13 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
 import { startAnthropicFake } from "./anthropic/index.ts";
+import { startGeminiFake } from "./gemini/index.ts";
+import { signatureOf } from "./gemini/signatures.ts";
+import { startOllamaFake } from "./ollama/index.ts";
 import { startOpenAiFake } from "./openai/index.ts";
 import { spawnFake } from "./shared/remote.ts";
 import type { FakeServer } from "./shared/server.ts";
+import { startXaiFake } from "./xai/index.ts";
 
 /** The fakes through the official SDKs as their users call them, and the directives that tests drive turns with. */
 
@@ -81,6 +85,108 @@ describe("the messages fake", () => {
     const { max_tokens, ...unlimited } = ask("hello");
     expect(max_tokens).toBe(100);
     await expect(client.post("/v1/messages", { body: unlimited })).rejects.toMatchObject({ status: 400 });
+  });
+});
+
+describe("the Gemini fake", () => {
+  const CALL = { functionCall: { name: "shell", args: {} } };
+  const RESULT = { functionResponse: { name: "shell", response: { output: "ok" } } };
+  const user = (...parts: object[]) => ({ role: "user", parts });
+  const model = (...parts: object[]) => ({ role: "model", parts });
+  const signed = (name: string) => ({ ...CALL, thoughtSignature: signatureOf(name, "shell") });
+
+  it.each([
+    ["a field that it does not have", { messages: [] }, "Unknown name"],
+    ["no contents", { contents: [] }, "contents is not specified"],
+    ["another role", { contents: [{ role: "assistant", parts: [{ text: "hi" }] }] }, "valid role"],
+    ["an empty text", { contents: [user({ text: "" })] }, "oneof field 'data'"],
+    ["a last word of the model", { contents: [user({ text: "a" }), model({ text: "b" })] }, "end with a user role"],
+    [
+      "a call without its result",
+      { contents: [user({ text: "a" }), model(CALL), user({ text: "b" })] },
+      "equal to the number",
+    ],
+    [
+      "a result without its call",
+      { contents: [user({ text: "a" }), user(RESULT)] },
+      "immediately after a function call",
+    ],
+    ["a call without a signature", { contents: [user({ text: "a" }), model(CALL), user(RESULT)] }, "thought_signature"],
+    [
+      "the signature of another model",
+      { contents: [user({ text: "a" }), model(signed("gemini-3-pro")), user(RESULT)] },
+      "Invalid thought signature",
+    ],
+    [
+      "a budget beside a level",
+      {
+        contents: [user({ text: "a" })],
+        generationConfig: { thinkingConfig: { thinkingBudget: 1, thinkingLevel: "LOW" } },
+      },
+      "only one of thinking budget",
+    ],
+  ])("refuses %s", async (_what, body, message) => {
+    const server = await startGeminiFake();
+    fake = server;
+    const ask = (content: object) =>
+      fetch(`${server.baseUrl}/models/gemini-3.5-flash:generateContent`, {
+        method: "POST",
+        body: JSON.stringify(content),
+      });
+    const refused = await ask(body);
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining(message)]);
+    const right = [user({ text: "a" }), model(signed("gemini-3.5-flash")), user(RESULT)];
+    expect((await ask({ contents: right })).status).toBe(200);
+  });
+});
+
+describe("the xAI and the Ollama fake", () => {
+  const post = (url: string, body: object) => fetch(url, { method: "POST", body: JSON.stringify(body) });
+
+  it("refuse what a model does not take, each in its own words", async () => {
+    const xai = await startXaiFake();
+    fake = xai;
+    const messages = [{ role: "user", content: "hi" }];
+    const refused = await post(`${xai.baseUrl}/chat/completions`, {
+      model: "grok-4",
+      messages,
+      reasoning_effort: "low",
+    });
+    expect(await refused.json()).toEqual({
+      code: "Client specified an invalid argument",
+      error: "Model grok-4 does not support parameter reasoningEffort.",
+    });
+  });
+
+  it.each([
+    [{ model: "other" }, 404, "model 'other' not found"],
+    [{ model: "plain:1b", think: true }, 400, "does not support thinking"],
+    [{ model: "qwen3:8b", think: "low" }, 400, "not supported for this model"],
+    [{ model: "qwen3:8b", messages: [{ role: "user", content: [] }] }, 400, "cannot unmarshal array"],
+    [{ model: "qwen3:8b", messages: [{ role: "tool", content: "ok" }] }, 400, "without its call"],
+  ])("refuse %j", async (body, status, message) => {
+    const ollama = await startOllamaFake(["qwen3:8b", "plain:1b"]);
+    fake = ollama;
+    const refused = await post(`${ollama.url}/api/chat`, { messages: [{ role: "user", content: "hi" }], ...body });
+    expect([refused.status, await refused.text()]).toEqual([status, expect.stringContaining(message)]);
+  });
+});
+
+describe.each(["gemini", "ollama", "xai"] as const)("the fake of %s as a process", (api) => {
+  it("starts, and does what the message says", async () => {
+    const remote = await spawnFake(api);
+    try {
+      const [path, body] = {
+        gemini: ["/models/m:generateContent", { contents: [{ role: "user", parts: [{ text: "@say hello" }] }] }],
+        ollama: ["/api/chat", { model: "fake", stream: false, messages: [{ role: "user", content: "@say hello" }] }],
+        xai: ["/chat/completions", { model: "m", messages: [{ role: "user", content: "@say hello" }] }],
+      }[api] as [string, object];
+      const response = await fetch(`${remote.baseUrl}${path}`, { method: "POST", body: JSON.stringify(body) });
+      expect(await response.text()).toContain('"hello"');
+      expect((await remote.state()).counters).toMatchObject({ requests: 1, answered: 1 });
+    } finally {
+      await remote.close();
+    }
   });
 });
 

@@ -50,8 +50,9 @@ export function toRequest(
     model,
     contents: toContents(history, options, context, inline ? system : []),
     config: {
-      // Its tools are called by the agent loop.
+      // Tools are called by the agent loop, and a reply is one request: what the SDK would do by itself is off.
       automaticFunctionCalling: { disable: true },
+      automaticContinuation: false,
       ...(system.length === 0 || inline ? {} : { systemInstruction: { parts: system.map((text) => ({ text })) } }),
       ...(tools.length === 0 ? {} : { tools: [{ functionDeclarations: tools }] }),
       ...(thinking === undefined ? {} : { thinkingConfig: thinking }),

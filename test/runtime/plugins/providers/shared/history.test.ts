@@ -130,7 +130,8 @@ describe("a history of any shape", () => {
         const quirks = new Set(bare ? (["no-replay", "no-system-instruction"] as const) : []);
         const asked: Message[] = [...messages, { role: "user", content: "hello" }];
         const { model: _, contents, config = {} } = toGemini(asked, given, { provider: "main", model: name, quirks });
-        const { systemInstruction, tools, automaticFunctionCalling: __, ...generationConfig } = config;
+        const { systemInstruction, tools, thinkingConfig, temperature, maxOutputTokens } = config;
+        const generationConfig = { thinkingConfig, temperature, maxOutputTokens };
         const sent = JSON.parse(JSON.stringify({ contents, systemInstruction, tools, generationConfig }));
         expect(checkGemini(sent, {}, `/v1beta/models/${name}:streamGenerateContent?alt=sse`)).toBeUndefined();
         expect(JSON.stringify(sent).isWellFormed()).toBe(true);
