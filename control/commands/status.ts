@@ -111,6 +111,15 @@ function auditRows({ audit }: Health, mark: Mark): [string, string][] {
   return [["audit log", mark.error(`cannot be written (${audit.failing}), ${lost}`)]];
 }
 
+/** Of models whose calls are suspended after failures. An older node does not tell. */
+function suspendedWords(circuits: Health["providers"][string]["circuits"] = [], mark: Mark): string[] {
+  return circuits.flatMap(({ model, state, last_error, retry_after_s }) => {
+    if (state === "closed") return [];
+    const next = state === "open" && retry_after_s !== null ? `tried again in ${retry_after_s} s` : "being tried again";
+    return [mark.warn(`calls of ${visible(model)} are suspended (${last_error}), ${next}`)];
+  });
+}
+
 function healthRows(health: Health, mark: Mark): [string, string][] {
   const { agents, providers, channels, memory } = health;
   const backend = typeof memory["backend"] === "string" ? memory["backend"] : "unknown";
@@ -127,9 +136,12 @@ function healthRows(health: Health, mark: Mark): [string, string][] {
         `${mark.name(name)} on ${provider}${model ? ` (${model})` : ""}, ${active_turns} active, ${waiting > 0 ? `${waiting} waiting for an answer, ` : ""}${queued} queued`,
       ],
     ),
-    ...Object.entries(providers).map(([id, { available }]): [string, string] => [
+    ...Object.entries(providers).map(([id, { available, circuits }]): [string, string] => [
       "provider",
-      `${id} ${available ? mark.good("available") : mark.warn("not available")}`,
+      [
+        `${id} ${available ? mark.good("available") : mark.warn("not available")}`,
+        ...suspendedWords(circuits, mark),
+      ].join("; "),
     ]),
     ...Object.entries(channels).map(([id, { platform, state, reason }]): [string, string] => [
       "channel",

@@ -25,6 +25,7 @@ import type { Pairings } from "./pairings.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { MemoryReading } from "./reading.ts";
 import type { Rollouts } from "./rollouts.ts";
+import type { CircuitReport } from "./turn/provider-circuits.ts";
 import type { UsageLedger } from "./usage/report.ts";
 
 export type { NumberedEvent } from "../contracts/stream.ts";
@@ -136,7 +137,17 @@ export interface HealthReport {
       }
     >
   >;
-  readonly providers: Readonly<Record<string, { readonly available: boolean; readonly model: string }>>;
+  readonly providers: Readonly<
+    Record<
+      string,
+      {
+        readonly available: boolean;
+        readonly model: string;
+        /** Circuit breakers of models whose calls have failed lately. */
+        readonly circuits: readonly CircuitReport[];
+      }
+    >
+  >;
   readonly channels: Readonly<Record<string, ChannelState & { readonly platform: string }>>;
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly object[];

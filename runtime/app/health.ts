@@ -10,6 +10,7 @@ import type { Receivers } from "./receivers.ts";
 import { readServerReport } from "./server-report.ts";
 import type { Agent } from "./turn/agents.ts";
 import type { Dispatcher } from "./turn/dispatcher.ts";
+import type { ProviderCircuits } from "./turn/provider-circuits.ts";
 import type { TurnStore } from "./turn/turn-store.ts";
 import type { WorkerState } from "./worker-state.ts";
 
@@ -22,6 +23,7 @@ export interface HealthDeps {
   readonly jobs: Pick<QueueAdmin, "states">;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly providers: ReadonlyMap<string, Provider>;
+  readonly circuits: Pick<ProviderCircuits, "report">;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly receivers: Pick<Receivers, "state">;
   readonly mesh: () => Promise<MeshReport>;
@@ -64,7 +66,7 @@ export function createHealth(deps: HealthDeps): Health {
   async function providers(): Promise<HealthReport["providers"]> {
     const entries = [...deps.providers].map(async ([id, provider]) => {
       const available = await isAvailable(id, provider);
-      return [id, { available, model: provider.getModel() }] as const;
+      return [id, { available, model: provider.getModel(), circuits: deps.circuits.report(id) }] as const;
     });
     return Object.fromEntries(await Promise.all(entries));
   }
@@ -111,7 +113,10 @@ export function createHealth(deps: HealthDeps): Health {
   ): HealthStatus {
     if (!reachable || state === "stopped") return "unhealthy";
     const inUse = [...deps.agents.values()].map((agent) => agent.provider);
-    const down = inUse.some((id) => available[id]?.available === false);
+    const down = inUse.some((id) => {
+      const provider = available[id];
+      return provider?.available === false || provider?.circuits.some((circuit) => circuit.state !== "closed");
+    });
     return state === "running" && !down && connected && deps.audit().failing === null ? "healthy" : "degraded";
   }
 

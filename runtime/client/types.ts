@@ -72,7 +72,23 @@ export interface Health {
       }
     >
   >;
-  readonly providers: Readonly<Record<string, { readonly available: boolean; readonly model: string }>>;
+  readonly providers: Readonly<
+    Record<
+      string,
+      {
+        readonly available: boolean;
+        readonly model: string;
+        /** Of models whose calls have failed lately; absent before there were circuit breakers. */
+        readonly circuits?: readonly {
+          readonly model: string;
+          readonly state: "closed" | "open" | "half_open";
+          readonly failures: number;
+          readonly retry_after_s: number | null;
+          readonly last_error: string;
+        }[];
+      }
+    >
+  >;
   readonly channels: Readonly<
     Record<string, { readonly platform: string; readonly state: string; readonly reason?: string | null }>
   >;

@@ -109,6 +109,8 @@ export const ERROR_CODES = {
   PROVIDER_SERVER_ERROR: traits("transient", true, 502),
   PROVIDER_TIMEOUT: traits("transient", true, 504),
   PROVIDER_UNREACHABLE: traits("transient", true, 502),
+  /** Not called: calls of this model have failed repeatedly, and are suspended for a while. */
+  PROVIDER_CIRCUIT_OPEN: traits("transient", true, 503),
   PROVIDER_BAD_RESPONSE: traits("transient", true, 502),
   PROVIDER_STREAM_TRUNCATED: traits("transient", true, 502),
   PROVIDER_EMPTY_ANSWER: traits("error", false, 502),

@@ -48,6 +48,8 @@ export type ChatChunk =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string }
   | { readonly type: "tool_call"; readonly call: ToolCall }
+  /** Directly before a failure, where the provider has told it: what the reply that broke off has used. */
+  | { readonly type: "usage"; readonly usage: Usage; readonly model: string }
   /** Always the last chunk of a complete reply: a stream that ends without it was cut off. */
   | {
       readonly type: "end";

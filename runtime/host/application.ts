@@ -76,6 +76,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       jobs: memory.queues,
       agents,
       providers,
+      circuits: turns.circuits,
       channels: parts.channels,
       receivers: parts.receivers,
       mesh: parts.mesh.report,

@@ -17,6 +17,7 @@ import { createModelCaller } from "../app/turn/model-caller.ts";
 import { createOutbox } from "../app/turn/outbox.ts";
 import { createPlacement } from "../app/turn/placement.ts";
 import { createPromptBuilder } from "../app/turn/prompt.ts";
+import { createProviderCircuits } from "../app/turn/provider-circuits.ts";
 import { createRemoteTaskStore } from "../app/turn/remote-task-store.ts";
 import { RemoteTasks } from "../app/turn/remote-tasks.ts";
 import { StreamHub } from "../app/turn/stream-hub.ts";
@@ -130,6 +131,7 @@ export function composeTurns(parts: TurnParts) {
           newId,
           logger,
         });
+  const circuits = createProviderCircuits({ clock, logger });
   const run = createTurnRunner({
     ...parts,
     ...withOwn,
@@ -141,6 +143,7 @@ export function composeTurns(parts: TurnParts) {
       hooks,
       redact: parts.redactValues,
       prices: parts.prices,
+      circuits,
       logger,
     }),
     toolRunner: createToolRunner({ hooks, clock, logger }),
@@ -204,6 +207,7 @@ export function composeTurns(parts: TurnParts) {
   });
   return {
     store,
+    circuits,
     turns,
     testTurn: createTestTurn({ agent: own, channel: parts.testChannel, inbox, turns, dispatcher, newId }),
     commands,

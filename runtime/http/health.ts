@@ -24,7 +24,24 @@ const reportSchema = z.object({
       queued: z.number(),
     }),
   ),
-  providers: z.record(z.string(), z.object({ available: z.boolean(), model: z.string() })),
+  providers: z.record(
+    z.string(),
+    z.object({
+      available: z.boolean(),
+      model: z.string(),
+      circuits: z
+        .array(
+          z.object({
+            model: z.string(),
+            state: z.enum(["closed", "open", "half_open"]).describe("`open`: its calls are suspended."),
+            failures: z.number().describe("Failed calls of the last minute; 0 where it is not closed."),
+            retry_after_s: z.number().nullable().describe("Until one call is tried; null where it is not open."),
+            last_error: z.string(),
+          }),
+        )
+        .describe("Circuit breakers of models whose calls have failed lately."),
+    }),
+  ),
   channels: z.record(
     z.string(),
     z.object({

@@ -328,7 +328,7 @@ function health(): object {
     started_at: new Date().toISOString(),
     draining: false,
     agents: { main: { provider: `offline${hostile}`, model: hostile, active_turns: 0, waiting: 0, queued: 0 } },
-    providers: { offline: { available: true, model: "" } },
+    providers: { offline: { available: true, model: "", circuits: [] } },
     channels: { agent: { platform: "agent", state: "up" } },
     memory: { backend: "embedded", reachable: true },
     queues: [],

@@ -26,6 +26,7 @@ import { createModelCaller } from "../../runtime/app/turn/model-caller.ts";
 import { createOutbox } from "../../runtime/app/turn/outbox.ts";
 import { createPlacement } from "../../runtime/app/turn/placement.ts";
 import { createPromptBuilder } from "../../runtime/app/turn/prompt.ts";
+import { createProviderCircuits } from "../../runtime/app/turn/provider-circuits.ts";
 import { createRemoteTaskStore } from "../../runtime/app/turn/remote-task-store.ts";
 import { RemoteTasks } from "../../runtime/app/turn/remote-tasks.ts";
 import { StreamHub } from "../../runtime/app/turn/stream-hub.ts";
@@ -252,6 +253,7 @@ export async function startHarness(options: HarnessOptions) {
       hooks,
       redact: options.redact ?? ((value) => value),
       prices: new Map(Object.entries(options.prices ?? {})),
+      circuits: createProviderCircuits({ clock, logger: quietLogger }),
       logger: quietLogger,
     }),
     toolRunner: createToolRunner({ hooks, clock, logger: quietLogger }),

@@ -9,10 +9,11 @@ import { NO_USAGE } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
 import { sanitize, sanitizeJson } from "../../domain/cap.ts";
+import type { InterruptedReply } from "./model-caller.ts";
 import {
   addUsage,
   type PlannedCall,
-  replyMessage,
+  replyMessages,
   resumeTurn,
   steerMessage,
   toolMessage,
@@ -23,8 +24,12 @@ import type { Steer, StoredReply, StoredStep } from "./turn-rows.ts";
 export interface LoopPorts {
   /** Whether the turn is the owner's: only then is a steer shown with the role of the system. */
   readonly owner: boolean;
-  /** One reply; text is passed to `say` as it arrives. */
-  ask(messages: readonly Message[], say: (text: string) => void): Promise<ChatReply>;
+  /** One reply; text is passed to `say` as it arrives. `interrupted`: see ModelCall.onInterrupted. */
+  ask(
+    messages: readonly Message[],
+    say: (text: string) => void,
+    interrupted: (reply: InterruptedReply) => Promise<readonly Message[]>,
+  ): Promise<ChatReply>;
   /** Runs the calls of one reply, whose step is `step`; results in the order of the calls. */
   runTools(calls: readonly PlannedCall[], step: number): Promise<readonly ToolResult[]>;
   takeSteers(): Promise<readonly Steer[]>;
@@ -44,6 +49,8 @@ export interface LoopEnd {
   /** The last reply, whose own text is not recorded yet. */
   readonly last: { readonly n: number; readonly text: string; readonly model: string };
   readonly capped: boolean;
+  /** Models whose replies broke off and were continued by another one. */
+  readonly interrupted: readonly string[];
   readonly stopReason: ChatReply["stopReason"];
 }
 
@@ -54,6 +61,7 @@ export class LoopProgress {
   /** Text of the reply that is being streamed. */
   partial = "";
   usage: Usage = NO_USAGE;
+  interrupted: readonly string[] = [];
   nextStep = 1;
 }
 
@@ -71,6 +79,7 @@ export async function runAgentLoop(
   let { iterations, pending } = resumed;
   progress.nextStep = resumed.nextStep;
   progress.usage = resumed.usage;
+  progress.interrupted = resumed.interrupted;
   for (const text of resumed.texts) {
     separate();
     progress.text += text;
@@ -99,15 +108,13 @@ export async function runAgentLoop(
     const capped = wantsTools && iterations >= maxIterations;
     if (!wantsTools || capped) {
       const last = { n, text: progress.partial, model: reply.model };
-      if (
-        await ports.finish({ text: progress.text, usage: progress.usage, last, capped, stopReason: reply.stopReason })
-      )
-        return;
+      const { text, usage, interrupted } = progress;
+      if (await ports.finish({ text, usage, last, capped, interrupted, stopReason: reply.stopReason })) return;
     }
     const stored: StoredReply = capped ? { ...reply, toolCalls: [] } : reply;
     await ports.recordReply(n, toStored(stored, progress.partial));
     progress.partial = "";
-    messages.push(replyMessage(stored));
+    messages.push(...replyMessages(stored));
     if (stored.toolCalls.length > 0) {
       iterations++;
       pending = { calls: stored.toolCalls.map(planned), step: n };
@@ -120,7 +127,7 @@ export async function runAgentLoop(
 
   async function ask(): Promise<ChatReply> {
     progress.partial = "";
-    const reply = await ports.ask(messages, (said) => {
+    const say = (said: string): void => {
       // NUL cannot be stored; what is stored is what was streamed.
       const text = said.replaceAll("\0", "\uFFFD");
       if (text === "") return;
@@ -128,9 +135,21 @@ export async function runAgentLoop(
       progress.partial += text;
       progress.text += text;
       ports.emitText(text);
-    });
+    };
+    const reply = await ports.ask(messages, say, interrupted);
     progress.usage = addUsage(progress.usage, reply.usage);
     return { ...reply, toolCalls: uniqueCalls(reply.toolCalls, progress.nextStep) };
+  }
+
+  /** Keeps what was said of a reply that broke off: the next model goes on from it, also after a crash. */
+  async function interrupted({ model, usage }: InterruptedReply): Promise<readonly Message[]> {
+    const half: StoredReply = { text: progress.partial, toolCalls: [], usage, model, interrupted: true };
+    await ports.recordReply(progress.nextStep++, half);
+    progress.partial = "";
+    progress.usage = addUsage(progress.usage, usage);
+    progress.interrupted = [...progress.interrupted, model];
+    messages.push(...replyMessages(half));
+    return messages;
   }
 
   async function steer(): Promise<void> {

@@ -1,14 +1,18 @@
-/** One reply of a model: hooks around the call, chunks passed on as they arrive, and the next model of the chain when one is down. */
+/**
+ * One reply of a model: hooks around the call, chunks passed on as they arrive, and the next model of the chain when one is down,
+ * which goes on from the text so far where there is some.
+ */
 
 import { type CairnError, ProviderError, toCairnError } from "../../contracts/errors.ts";
 import type { TurnInfo } from "../../contracts/hooks.ts";
-import type { Message, ToolCall } from "../../contracts/message.ts";
+import { type Message, NO_USAGE, type ToolCall, type Usage } from "../../contracts/message.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { ChatChunk, ChatOptions, ChatReply, Provider } from "../../contracts/provider.ts";
 import type { ModelRef } from "../../domain/model-ref.ts";
 import { redactPrompt } from "../../domain/redaction.ts";
 import { type CountedCall, countCall, type Prices } from "../../domain/usage.ts";
 import type { HookPipeline } from "../hooks.ts";
+import type { Permit, ProviderCircuits } from "./provider-circuits.ts";
 
 export interface ModelCall {
   readonly turn: TurnInfo;
@@ -18,8 +22,16 @@ export interface ModelCall {
   readonly signal: AbortSignal;
   onText(text: string): void;
   onReasoning(text: string): void;
-  /** For each model that has answered to the end, also where its answer is then of no use. */
+  /** For each model that has answered to the end, also where its answer is then of no use; and for one that broke off and says what it used. */
   onAnswered(call: CountedCall): void;
+  /** A reply broke off after its first text, and the next model is about to go on: returns what that one is asked. */
+  onInterrupted(reply: InterruptedReply): Promise<readonly Message[]>;
+}
+
+export interface InterruptedReply {
+  readonly model: string;
+  /** Zero where the provider has not told. */
+  readonly usage: Usage;
 }
 
 /** Failures after which another provider may do better (specification, Errors, rule 9). */
@@ -31,9 +43,18 @@ const FALLBACK_CODES: ReadonlySet<string> = new Set([
   "PROVIDER_SERVER_ERROR",
   "PROVIDER_BAD_RESPONSE",
   "PROVIDER_STREAM_TRUNCATED",
+  "PROVIDER_CIRCUIT_OPEN",
 ]);
 
 export type ModelCaller = (call: ModelCall) => Promise<ChatReply>;
+
+interface FailedCall {
+  readonly error: CairnError;
+  /** Text was passed on. */
+  readonly saidText: boolean;
+  /** Null where no reply broke off: no call was made, or a hook has refused a whole reply. */
+  readonly interrupted: InterruptedReply | null;
+}
 
 export function createModelCaller(deps: {
   providers: ReadonlyMap<string, Provider>;
@@ -42,63 +63,109 @@ export function createModelCaller(deps: {
   redact: (text: string) => string;
   /** By provider. */
   prices?: ReadonlyMap<string, Prices>;
+  circuits: Pick<ProviderCircuits, "enter">;
   logger: Logger;
 }): ModelCaller {
-  const { providers, hooks, redact, prices, logger } = deps;
+  const { providers, hooks, redact, prices, circuits, logger } = deps;
 
-  /** No fallback after the first streamed chunk. */
   async function callOne(
     call: ModelCall,
     ref: ModelRef,
-  ): Promise<{ reply: ChatReply } | { error: CairnError; saidAnything: boolean }> {
-    let saidAnything = false;
+    asked: readonly Message[],
+  ): Promise<{ readonly reply: ChatReply } | FailedCall> {
     const provider = providers.get(ref.provider);
-    if (!provider)
-      return {
-        error: new ProviderError("PROVIDER_UNKNOWN", `No provider is configured under the name "${ref.provider}".`),
-        saidAnything,
-      };
+    if (!provider) {
+      return notCalled(
+        new ProviderError("PROVIDER_UNKNOWN", `No provider is configured under the name "${ref.provider}".`),
+      );
+    }
+    const model = ref.model ?? provider.getModel();
+    let permit: Permit;
+    try {
+      permit = circuits.enter(ref.provider, model);
+    } catch (error) {
+      return notCalled(toCairnError(error));
+    }
+    try {
+      return await callProvider(call, { provider, ref, model, permit }, asked);
+    } finally {
+      // Where it has no outcome yet: an abort, or a hook that refused the call, says nothing about the provider.
+      permit.end("cancelled");
+    }
+  }
+
+  async function callProvider(
+    call: ModelCall,
+    { provider, ref, model, permit }: { provider: Provider; ref: ModelRef; model: string; permit: Permit },
+    asked: readonly Message[],
+  ): Promise<{ readonly reply: ChatReply } | FailedCall> {
+    const count = (name: string, usage: Usage) =>
+      call.onAnswered(countCall(ref.provider, name, usage, prices?.get(ref.provider)));
     const prepared = await hooks.run(
       "provider:before",
       {
         ...call.turn,
         provider: ref.provider,
-        messages: call.messages,
+        messages: asked,
         options: { ...call.options, signal: call.signal, ...(ref.model === undefined ? {} : { model: ref.model }) },
       },
       call.signal,
     );
     const { messages, options } = redactPrompt(prepared, redact);
+    let saidText = false;
+    let whole = false;
+    let interrupted: InterruptedReply = { model, usage: NO_USAGE };
     try {
       const reply = await collect(provider.chatStream(messages, options), call.signal, (chunk) => {
-        saidAnything ||= chunk.type === "text" || chunk.type === "reasoning";
-        if (chunk.type === "text") call.onText(chunk.text);
+        if (chunk.type === "text") {
+          saidText ||= chunk.text !== "";
+          call.onText(chunk.text);
+        }
         if (chunk.type === "reasoning") call.onReasoning(chunk.text);
+        if (chunk.type === "usage") {
+          interrupted = { model: chunk.model, usage: chunk.usage };
+          count(chunk.model, chunk.usage);
+        }
       });
-      call.onAnswered(countCall(ref.provider, reply.model, reply.usage, prices?.get(ref.provider)));
+      whole = true;
+      permit.end("succeeded");
+      count(reply.model, reply.usage);
       const after = await hooks.run("provider:after", { ...call.turn, provider: ref.provider, reply }, call.signal);
       return { reply: after.reply };
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason;
+      const failure = toCairnError(error);
+      // A server that refuses a request for what it holds does answer.
+      permit.end(FALLBACK_CODES.has(failure.code) ? "failed" : "succeeded", failure);
       await hooks.run("provider:error", { ...call.turn, provider: ref.provider, error });
-      return { error: toCairnError(error), saidAnything };
+      return { error: failure, saidText, interrupted: whole ? null : interrupted };
     }
   }
 
   return async (call) => {
     let failure: CairnError | null = null;
-    for (const ref of call.chain) {
-      const outcome = await callOne(call, ref);
+    let { messages } = call;
+    for (const [index, ref] of call.chain.entries()) {
+      const outcome = await callOne(call, ref, messages);
       if ("reply" in outcome) return outcome.reply;
-      failure ??= outcome.error;
-      if (outcome.saidAnything || !FALLBACK_CODES.has(outcome.error.code)) throw outcome.error;
+      const { error, saidText, interrupted } = outcome;
+      failure ??= error;
+      const isLast = index === call.chain.length - 1;
+      // A whole reply that a hook has refused is nothing to go on from.
+      if (!FALLBACK_CODES.has(error.code) || (saidText && (isLast || interrupted === null))) throw error;
+      if (isLast) break;
       logger.warn(
-        { provider: ref.provider, model: ref.model, code: outcome.error.code },
+        { provider: ref.provider, model: ref.model, code: error.code },
         "a provider failed; trying the next of the chain",
       );
+      if (saidText && interrupted !== null) messages = await call.onInterrupted(interrupted);
     }
     throw failure ?? new ProviderError("PROVIDER_UNKNOWN", "The agent has no provider.");
   };
+}
+
+function notCalled(error: CairnError): FailedCall {
+  return { error, saidText: false, interrupted: null };
 }
 
 /** Reads the stream to its end. A stream that ends without its `end` chunk was cut off. */
@@ -122,6 +189,8 @@ async function collect(
         break;
       case "tool_call":
         toolCalls.push(chunk.call);
+        break;
+      case "usage":
         break;
       case "end":
         return {

@@ -22,6 +22,11 @@ export function replied(
       ? []
       : [`The model ${modelGone} is not configured any more; the agent's own one answers again.`]),
     ...(resumed ? ["This turn was interrupted and has been resumed."] : []),
+    ...(end.interrupted.length === 0
+      ? []
+      : [
+          `The reply of ${[...new Set(end.interrupted)].join(" and ")} was interrupted and continued by another model.`,
+        ]),
     ...(end.capped ? [`Stopped after ${maxToolIterations} tool iterations.`] : []),
     ...(end.stopReason === "length" ? ["The reply was cut at the model's output limit."] : []),
     ...(end.stopReason === "refusal" ? ["The model declined to answer."] : []),
@@ -30,7 +35,7 @@ export function replied(
     state: "done",
     reply,
     usage: end.usage,
-    interrupted: resumed || end.capped,
+    interrupted: resumed || end.capped || end.interrupted.length > 0,
     notice: notices.join(" ") || null,
     error: null,
   };

@@ -94,10 +94,11 @@ export class TurnJournal {
     this.#uncounted = [...this.#uncounted, call];
   }
 
-  /** A reply that asks for tools (or one that a steer has overtaken); its text is a row of its own. */
+  /** A reply that asks for tools, that a steer has overtaken, or that broke off; its text is a row of its own. */
   async reply(n: number, reply: StoredReply): Promise<void> {
     await this.#fenced(async (tx) => {
-      const report = reply.text === "" ? null : await this.#write(tx, [this.#textEntry(n, reply.text, reply.model)]);
+      const { text, model, interrupted } = reply;
+      const report = text === "" ? null : await this.#write(tx, [this.#textEntry(n, text, model, interrupted)]);
       await this.#store.steps.recordReply(tx, this.#turn, n, reply, this.#uncounted);
       return report;
     });

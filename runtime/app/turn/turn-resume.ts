@@ -6,6 +6,7 @@
 
 import { type Message, NO_USAGE, type ToolCall, type Usage } from "../../contracts/message.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
+import { continuationMessages } from "../../domain/continuation.ts";
 import type { StoredAnswer, StoredReply, StoredStep } from "./turn-rows.ts";
 
 /** A call that is to run, at its step. */
@@ -34,6 +35,8 @@ export interface ResumedTurn {
   /** Texts of the replies, without empty ones. */
   readonly texts: readonly string[];
   readonly usage: Usage;
+  /** Models whose replies broke off. */
+  readonly interrupted: readonly string[];
   readonly nextStep: number;
   /** Replies that asked for tools. */
   readonly iterations: number;
@@ -62,7 +65,7 @@ export function resumeTurn(steps: readonly StoredStep[], owner: boolean): Resume
   for (const step of steps) {
     if (step.kind === "steer") messages.push(steerMessage(step.text, owner));
     if (step.kind !== "reply") continue;
-    messages.push(replyMessage(step.reply));
+    messages.push(...replyMessages(step.reply));
     const calls: PlannedCall[] = [];
     for (const call of step.reply.toolCalls) {
       const outcome = outcomes.get(call.id);
@@ -81,6 +84,7 @@ export function resumeTurn(steps: readonly StoredStep[], owner: boolean): Resume
     messages,
     texts: replies.flatMap(({ reply }) => (reply.text === "" ? [] : [reply.text])),
     usage: replies.reduce((usage, { reply }) => addUsage(usage, reply.usage), NO_USAGE),
+    interrupted: replies.flatMap(({ reply }) => (reply.interrupted ? [reply.model] : [])),
     nextStep,
     iterations: replies.filter(({ reply }) => reply.toolCalls.length > 0).length,
     callIds: replies.flatMap(({ reply }) => reply.toolCalls.map(({ id }) => id)),
@@ -102,13 +106,16 @@ function unknownOutcome(answers: readonly StoredAnswer[]): ToolResult {
   return { ...UNKNOWN_OUTCOME, content: `${UNKNOWN_OUTCOME.content}${details.join("")}` };
 }
 
-export function replyMessage(reply: StoredReply): Message {
-  return {
-    role: "assistant",
-    content: reply.text,
-    ...(reply.toolCalls.length > 0 ? { toolCalls: reply.toolCalls } : {}),
-    ...(reply.state ? { providerState: reply.state } : {}),
-  };
+export function replyMessages(reply: StoredReply): readonly Message[] {
+  if (reply.interrupted) return continuationMessages(reply.text);
+  return [
+    {
+      role: "assistant",
+      content: reply.text,
+      ...(reply.toolCalls.length > 0 ? { toolCalls: reply.toolCalls } : {}),
+      ...(reply.state ? { providerState: reply.state } : {}),
+    },
+  ];
 }
 
 export function toolMessage(call: ToolCall, result: ToolResult): Message {

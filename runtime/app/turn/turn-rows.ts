@@ -61,7 +61,10 @@ export type StoredStep =
     }
   | { readonly kind: "steer"; readonly n: number; readonly steerId: string; readonly text: string };
 
-export type StoredReply = Pick<ChatReply, "text" | "toolCalls" | "usage" | "model" | "state">;
+export type StoredReply = Pick<ChatReply, "text" | "toolCalls" | "usage" | "model" | "state"> & {
+  /** It broke off in the middle, and another model went on from it. */
+  readonly interrupted?: true;
+};
 
 export interface Steer {
   readonly id: string;

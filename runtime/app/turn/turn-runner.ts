@@ -133,7 +133,7 @@ class TurnRun {
     await runAgentLoop(
       {
         owner,
-        ask: async (messages, say) =>
+        ask: async (messages, say, interrupted) =>
           callModel({
             turn: info,
             chain: prompt.chain,
@@ -142,6 +142,7 @@ class TurnRun {
             signal,
             onText: say,
             onAnswered: (answered) => journal.count(answered),
+            onInterrupted: async (reply) => prompt.fit(await interrupted(reply)),
             onReasoning: (part) =>
               prompt.showReasoning && emit({ type: "reasoning.delta", turn_id: turnId, text: part }),
           }),

@@ -84,7 +84,7 @@ export function healthWith(parts: Partial<Health> = {}): Health {
     started_at: "2030-01-31T00:00:00.000Z",
     draining: false,
     agents: { main: { provider: "offline", model: "offline", active_turns: 0, queued: 0 } },
-    providers: { offline: { available: true, model: "offline" } },
+    providers: { offline: { available: true, model: "offline", circuits: [] } },
     channels: { agent: { platform: "agent", state: "up" } },
     memory: { backend: "embedded", reachable: true },
     queues: [],

@@ -13,7 +13,7 @@ const health: Health = {
   started_at: "2030-01-01T00:00:00Z",
   draining: false,
   agents: { main: { provider: "offline", model: "offline", active_turns: 0, queued: 0 } },
-  providers: { offline: { available: true, model: "offline" } },
+  providers: { offline: { available: true, model: "offline", circuits: [] } },
   channels: { agent: { platform: "http", state: "up" } },
   memory: {},
   queues: [],

@@ -11,7 +11,19 @@ export const providersAvailable: Check = {
   async run(context) {
     const { providers } = await context.health();
     const unreachable = Object.entries(providers).filter(([, { available }]) => !available);
-    if (unreachable.length === 0) return pass("The node can use all of its providers.");
+    // An older node does not report them.
+    const suspended = Object.entries(providers).flatMap(([id, { circuits = [] }]) =>
+      circuits.flatMap(({ model, state, last_error }) =>
+        state === "closed" ? [] : [`${id}:${model} (last failure: ${last_error})`],
+      ),
+    );
+    if (unreachable.length === 0 && suspended.length === 0) return pass("The node can use all of its providers.");
+    if (unreachable.length === 0) {
+      return warn(
+        `After repeated failures the node has suspended its calls of ${suspended.join(", ")}.`,
+        "It tries again by itself every 30 seconds. The failures are in the node's log; see also providers.reachable.",
+      );
+    }
     const names = unreachable.map(([id]) => id);
     const needed = usedProviders(await context.config())
       .filter(({ use }) => use === "needed")

@@ -49,6 +49,21 @@ export async function* readStream(
     usage: { inputTokens: 0, outputTokens: 0 },
     stop: null,
   };
+  try {
+    yield* readEvents(stream, reply, context);
+  } catch (error) {
+    // The first event has the tokens of the input, which are billed also where the reply breaks off.
+    const begun = reply.open.size + reply.blocks.size > 0;
+    if (begun && reply.usage.inputTokens > 0) yield { type: "usage", usage: reply.usage, model: reply.model };
+    throw error;
+  }
+}
+
+async function* readEvents(
+  stream: AsyncIterable<RawMessageStreamEvent>,
+  reply: Reply,
+  context: StreamContext,
+): AsyncGenerator<ChatChunk, void, undefined> {
   let events = 0;
   for await (const event of stream) {
     events += 1;

@@ -18,6 +18,8 @@ export async function collect(chunks: AsyncIterable<ChatChunk>): Promise<ChatRep
       case "tool_call":
         toolCalls.push(chunk.call);
         break;
+      case "usage":
+        break;
       case "end": {
         const { stopReason, usage, model, state } = chunk;
         return { text, reasoning, toolCalls, stopReason, usage, model, ...(state === undefined ? {} : { state }) };

@@ -106,6 +106,23 @@ describeEachDatabase("takeover of turns", (open) => {
     }
   }
 
+  it("goes on from the half of a reply that was stored before the process died", async () => {
+    const doomed = await startDoomed({
+      script: () => [text("Once upon")],
+      others: { second: async () => hang() },
+      agent: { fallbacks: ["second:small"] },
+    });
+    const { turnId } = await doomed.turns.accept(doomed.message("go"));
+    await expect.poll(() => doomed.requests.length).toBe(2);
+    await doomed.die();
+
+    const next = await start({ script: () => [text("a time."), end()], ...doomed.next });
+    const result = await next.turns.wait(next.agentName, turnId);
+    expect(result).toMatchObject({ text: "Once upon\n\na time.", interrupted: true });
+    expect(next.requests[0]?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+    expect((await next.transcript()).map(({ content }) => content)).toEqual(["go", "Once upon", "a time."]);
+  });
+
   it("resumes a turn after five crashes, and gives it up visibly after the sixth", async () => {
     const script: HarnessOptions["script"] = async () => hang();
     const { turnId, last } = await crash(5, { script });

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
 import { ProviderError, ToolError } from "../../../../runtime/contracts/errors.ts";
+import { NO_USAGE } from "../../../../runtime/contracts/message.ts";
 import type { Logger } from "../../../../runtime/contracts/ports.ts";
 import type { Provider } from "../../../../runtime/contracts/provider.ts";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
@@ -595,6 +596,60 @@ describeEachDatabase("turns", (open) => {
     const rows = await harness.transcript();
     expect(rows.at(-1)).toMatchObject({ content: "Half", metadata: { interrupted: true } });
     await expect.poll(() => harness.sent.at(-1)?.notice).toContain("PROVIDER_STREAM_TRUNCATED");
+  });
+
+  it("keeps the half of a reply that broke off, and lets the next model go on from it", async () => {
+    const state = { provider: "scripted", model: "scripted-1", data: "signed" };
+    const harness = await start({
+      script: async function* (_request, call) {
+        if (call === 1) {
+          yield toolCall("c1", "look");
+          yield { type: "end", stopReason: "tool_calls", usage: NO_USAGE, model: "scripted-1", state };
+          return;
+        }
+        yield { type: "reasoning", text: "Hm." };
+        yield text("Once upon");
+        yield toolCall("c2", "look");
+      },
+      others: { second: () => [text("a time."), end()] },
+      agent: { fallbacks: ["second:small"] },
+      tools: [tool("look", async () => ({ content: "ok" }))],
+    });
+    const { turnId } = await harness.turns.accept(harness.message("tell me"));
+    const result = await harness.turns.wait(harness.agentName, turnId);
+    expect(result).toMatchObject({
+      text: "Once upon\n\na time.",
+      interrupted: true,
+      notice: "The reply of scripted-1 was interrupted and continued by another model.",
+    });
+    const said = (await harness.events(turnId)).flatMap((event) => (event.type === "text.delta" ? [event.text] : []));
+    expect(said.join("")).toBe(result.text);
+    const [half, ask] = harness.requests.at(-1)?.messages.slice(-2) ?? [];
+    expect(half).toEqual({ role: "assistant", content: "Once upon" });
+    expect(ask).toMatchObject({ role: "user", aside: true });
+    const rows = await harness.transcript();
+    expect(rows.map(({ content, tool_name, metadata }) => [tool_name ?? content, metadata["interrupted"]])).toEqual([
+      ["tell me", undefined],
+      ["look", undefined],
+      ["Once upon", true],
+      ["a time.", undefined],
+    ]);
+    await expect.poll(() => harness.sent.at(-1)).toMatchObject({ text: result.text, notice: result.notice });
+  });
+
+  it("keeps all the text of a turn whose last model broke off as well", async () => {
+    const half: HarnessOptions["script"] = () => [text("Half")];
+    const harness = await start({ script: half, others: { second: half }, agent: { fallbacks: ["second:small"] } });
+    const { turnId } = await harness.turns.accept(harness.message("hi"));
+    await expect(harness.turns.wait(harness.agentName, turnId)).rejects.toMatchObject({
+      code: "PROVIDER_STREAM_TRUNCATED",
+    });
+    const rows = await harness.transcript();
+    expect(rows.slice(1).map(({ content, metadata }) => [content, metadata["interrupted"]])).toEqual([
+      ["Half", true],
+      ["Half", true],
+    ]);
+    await expect.poll(() => harness.sent.at(-1)?.text).toBe("Half\n\nHalf");
   });
 
   it("aborts a turn that takes longer than its deadline", async () => {

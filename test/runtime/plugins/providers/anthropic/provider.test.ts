@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Message } from "../../../../../runtime/contracts/message.ts";
-import type { Provider } from "../../../../../runtime/contracts/provider.ts";
+import type { ChatChunk, Provider } from "../../../../../runtime/contracts/provider.ts";
 import { createAnthropicProvider } from "../../../../../runtime/plugins/providers/anthropic/index.ts";
 import { startAnthropicFake } from "../../../../fakes/anthropic/index.ts";
 import type { FakeServer } from "../../../../fakes/shared/server.ts";
@@ -30,6 +30,27 @@ const create = (settings: Partial<Parameters<typeof createAnthropicProvider>[0]>
 const refusal = (message: string) => ({ fault: { kind: "status" as const, status: 400, message } });
 
 describe("a reply", () => {
+  it("says before it fails in the middle what it has used so far, which is billed", async () => {
+    fake.enqueue({
+      text: ["one ", "two ", "three"],
+      usage: { input: 10, output: 7, cached: 90, written: 50 },
+      fault: { kind: "cut", after: 4, how: "end" },
+    });
+    const list: ChatChunk[] = [];
+    const error = await failure(
+      (async () => {
+        for await (const chunk of provider.chatStream(says("count"))) list.push(chunk);
+      })(),
+    );
+    expect(error).toMatchObject({ code: "PROVIDER_STREAM_TRUNCATED" });
+    expect(textIn(list)).toMatch(/^one/);
+    expect(list.at(-1)).toMatchObject({
+      type: "usage",
+      usage: { inputTokens: 150, cachedInputTokens: 90, cacheWriteInputTokens: 50 },
+      model: "claude-haiku-4-5",
+    });
+  });
+
   it("comes as thinking, text, whole tool calls and an end with state", async () => {
     fake.enqueue({
       reasoning: "I should look.",
