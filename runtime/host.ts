@@ -11,6 +11,7 @@ import { createPairings } from "./app/pairings.ts";
 import { createReceivers } from "./app/receivers.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
 import { hostableAgents } from "./app/turn/agents.ts";
+import { createBudgets } from "./app/usage/budgets.ts";
 import { createPeerClients } from "./client/peer.ts";
 import { createPeerAgents } from "./client/peer-agents.ts";
 import { isLoopback, type LoadedConfig } from "./config/index.ts";
@@ -214,11 +215,15 @@ async function compose(
     isDraining: lifecycle.refusesMessages,
     logger,
   });
+  const limits = turnLimits(loaded);
+  const { timezone } = limits;
+  const budgets = createBudgets({ database, agents: agentParts.agents, timezone, clock, logger });
   const metrics = createMetrics({
     openTurns: () => turnWork.store.open(),
     jobs: memoryParts.queues,
     workers,
     backups: backups.backups,
+    budgets,
     audit: auditFile.status,
     ...workIn(database),
   });
@@ -232,7 +237,8 @@ async function compose(
     prices: pricesOf(config),
     channels: channels.byId,
     testChannel: channels.agent.id,
-    limits: turnLimits(loaded),
+    limits,
+    budgets,
     node,
     boot,
     place,
@@ -298,6 +304,7 @@ async function compose(
     schedules: schedules.schedules,
     agents: agentParts,
     turns: turnWork,
+    budgets,
     channels: channels.byId,
     receivers,
     pairings,

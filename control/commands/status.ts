@@ -111,6 +111,17 @@ function auditRows({ audit }: Health, mark: Mark): [string, string][] {
   return [["audit log", mark.error(`cannot be written (${audit.failing}), ${lost}`)]];
 }
 
+/** The limit of which the largest share is used. An older node does not tell. */
+function budgetWords(budget: Health["agents"][string]["budget"], mark: Mark): string {
+  if (!budget) return "";
+  const [first] = budget.limits.toSorted((a, b) => b.share - a.share);
+  if (first === undefined) return "";
+  const words = `${Math.floor(first.share * 100)} % of ${first.limit} used`;
+  if (budget.state === "ok") return `, ${words}`;
+  if (budget.state === "near" || budget.on_limit === "warn") return `, ${mark.warn(words)}`;
+  return `, ${mark.error(`${words}: stopped until ${first.resets_at}`)}`;
+}
+
 /** Of models whose calls are suspended after failures. An older node does not tell. */
 function suspendedWords(circuits: Health["providers"][string]["circuits"] = [], mark: Mark): string[] {
   return circuits.flatMap(({ model, state, last_error, retry_after_s }) => {
@@ -131,9 +142,9 @@ function healthRows(health: Health, mark: Mark): [string, string][] {
     ...meshRows(health, mark),
     ...auditRows(health, mark),
     ...Object.entries(agents).map(
-      ([name, { provider, model, active_turns, waiting = 0, queued }]): [string, string] => [
+      ([name, { provider, model, active_turns, waiting = 0, queued, budget }]): [string, string] => [
         "agent",
-        `${mark.name(name)} on ${provider}${model ? ` (${model})` : ""}, ${active_turns} active, ${waiting > 0 ? `${waiting} waiting for an answer, ` : ""}${queued} queued`,
+        `${mark.name(name)} on ${provider}${model ? ` (${model})` : ""}, ${active_turns} active, ${waiting > 0 ? `${waiting} waiting for an answer, ` : ""}${queued} queued${budgetWords(budget, mark)}`,
       ],
     ),
     ...Object.entries(providers).map(([id, { available, circuits }]): [string, string] => [

@@ -13,7 +13,7 @@ const KEYS = ["day", "agent", "provider", "model"] as const;
 export default class Usage extends NodeCommand<UsageReport> {
   static override description =
     "Show what the calls of models have used: tokens, and money where providers have prices\n\n" +
-    "Days are those of UTC. Money counts by providers.<id>.prices as they were when a call was made.";
+    "Days are those of runtime.timezone. Money counts by providers.<id>.prices as they were when a call was made.";
 
   static override examples = [
     "<%= config.bin %> usage",

@@ -26,6 +26,7 @@ import type { QueueAdmin } from "./queue-admin.ts";
 import type { MemoryReading } from "./reading.ts";
 import type { Rollouts } from "./rollouts.ts";
 import type { CircuitReport } from "./turn/provider-circuits.ts";
+import type { BudgetReport } from "./usage/budgets.ts";
 import type { UsageLedger } from "./usage/report.ts";
 
 export type { NumberedEvent } from "../contracts/stream.ts";
@@ -134,6 +135,8 @@ export interface HealthReport {
         /** For an answer. */
         readonly waiting: number;
         readonly queued: number;
+        /** Null where it has none, or the store does not answer. */
+        readonly budget: BudgetReport | null;
       }
     >
   >;

@@ -12,6 +12,7 @@ import type { Agent } from "./turn/agents.ts";
 import type { Dispatcher } from "./turn/dispatcher.ts";
 import type { ProviderCircuits } from "./turn/provider-circuits.ts";
 import type { TurnStore } from "./turn/turn-store.ts";
+import type { BudgetReport, Budgets } from "./usage/budgets.ts";
 import type { WorkerState } from "./worker-state.ts";
 
 export interface HealthDeps {
@@ -24,6 +25,7 @@ export interface HealthDeps {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly circuits: Pick<ProviderCircuits, "report">;
+  readonly budgets: Pick<Budgets, "report">;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly receivers: Pick<Receivers, "state">;
   readonly mesh: () => Promise<MeshReport>;
@@ -72,7 +74,10 @@ export function createHealth(deps: HealthDeps): Health {
   }
 
   async function agents(): Promise<HealthReport["agents"]> {
-    const open = await deps.store.open().catch(() => []);
+    const [open, budgets] = await Promise.all([
+      deps.store.open().catch(() => []),
+      deps.budgets.report().catch((): ReadonlyMap<string, BudgetReport> => new Map()),
+    ]);
     return Object.fromEntries(
       [...deps.agents.values()].map((agent) => {
         const turns = open.find((row) => row.agent === agent.name);
@@ -85,6 +90,7 @@ export function createHealth(deps: HealthDeps): Health {
             active_turns: deps.dispatcher.activeByAgent(agent.name),
             waiting: turns?.waiting ?? 0,
             queued: turns?.queued ?? 0,
+            budget: budgets.get(agent.name) ?? null,
           },
         ];
       }),

@@ -69,6 +69,18 @@ export interface Health {
         /** For an answer; absent before it was counted. */
         readonly waiting?: number;
         readonly queued: number;
+        /** Null where it has none; absent before there were budgets. */
+        readonly budget?: {
+          readonly on_limit: "stop" | "warn";
+          readonly state: "ok" | "near" | "reached";
+          readonly limits: readonly {
+            readonly limit: string;
+            readonly used: number;
+            readonly max: number;
+            readonly share: number;
+            readonly resets_at: string;
+          }[];
+        } | null;
       }
     >
   >;

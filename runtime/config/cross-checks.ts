@@ -7,7 +7,7 @@ import { checkListening } from "./checks/listening.ts";
 import { checkMesh } from "./checks/mesh.ts";
 import { checkAgents, checkChannels } from "./checks/names.ts";
 import { checkSchedules } from "./checks/schedules.ts";
-import { checkLimits, checkMemory, checkProviders, checkTools } from "./checks/settings.ts";
+import { checkBudgets, checkLimits, checkMemory, checkProviders, checkTools } from "./checks/settings.ts";
 
 export function crossCheck(input: CheckInput): Findings {
   const results = [
@@ -15,6 +15,7 @@ export function crossCheck(input: CheckInput): Findings {
     checkChannels,
     checkSchedules,
     checkProviders,
+    checkBudgets,
     checkMemory,
     checkDatabase,
     checkLimits,

@@ -48,7 +48,6 @@ const VOICE_KEYS = ["transcription", "speech", "keep_audio"] as const;
 const UNUSED_CHANNEL_KEYS = ["token", "base_url", "pairing", "reconnect", ...VOICE_KEYS] as const;
 
 export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
-  error("agents.*.budget", "this version keeps no budgets: nothing would stop the agent"),
   error("runtime.auto_actions.*", "this version runs nothing after a tool has changed files"),
   {
     ...warning(

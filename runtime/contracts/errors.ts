@@ -79,6 +79,8 @@ export const ERROR_CODES = {
   RUNTIME_BODY_TOO_LARGE: traits("error", false, 413),
   RUNTIME_UNSUPPORTED_MEDIA_TYPE: traits("error", false, 415),
   RUNTIME_RATE_LIMITED: traits("transient", true, 429),
+  /** Of turns: the agent may use no more tokens, or no more money, until its day or month is over. */
+  RUNTIME_BUDGET_EXCEEDED: traits("warning", true, 429),
   RUNTIME_DRAINING: traits("transient", true, 503),
   RUNTIME_NOT_READY: traits("transient", true, 503),
   RUNTIME_COMMAND_UNKNOWN: traits("error", false, 400),

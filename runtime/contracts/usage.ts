@@ -4,7 +4,7 @@ export const USAGE_KEYS = ["day", "agent", "provider", "model"] as const;
 export type UsageKey = (typeof USAGE_KEYS)[number];
 
 export interface UsageQuery {
-  /** First and last day, UTC, `2030-01-31`. Default: from 30 days before the last one to today. */
+  /** First and last day, of runtime.timezone, `2030-01-31`. Default: from 30 days before the last one to today. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   /** Default: `day`. */

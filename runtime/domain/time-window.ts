@@ -73,6 +73,30 @@ export function isoMinute(instant: Date): string {
   return `${instant.toISOString().slice(0, 16)}Z`;
 }
 
+/** The date on the wall at the instant, YYYY-MM-DD. */
+export function isoDay(instant: Date, timeZone: string): string {
+  return new Date(utcOf(dayOf(instant, timeZone))).toISOString().slice(0, 10);
+}
+
+/** When the day, YYYY-MM-DD, is over: after 23, 24 or 25 hours. */
+export function endOfDay(day: string, timeZone: string): Date {
+  return startOfDay(addDays(calendarDay(day), 1), timeZone);
+}
+
+/** When the month that has the day is over. */
+export function endOfMonth(day: string, timeZone: string): Date {
+  const { year, month } = calendarDay(day);
+  return startOfDay(
+    { ...(month === 12 ? { year: year + 1, month: 1 } : { year, month: month + 1 }), day: 1 },
+    timeZone,
+  );
+}
+
+function calendarDay(day: string): CalendarDay {
+  const date = new Date(`${day}T00:00:00Z`);
+  return { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1, day: date.getUTCDate() };
+}
+
 function startOfDay(day: CalendarDay, timeZone: string): Date {
   return instantOf(day, 0, timeZone);
 }

@@ -23,9 +23,11 @@ export interface CountedCall {
   readonly outputTokens: number;
   /** Null where tokens that were used have no price. */
   readonly costUsd: number | null;
+  /** The day that it counts for, YYYY-MM-DD, in the zone of the configuration. */
+  readonly day: string;
 }
 
-type Tokens = Omit<CountedCall, "provider" | "model" | "costUsd">;
+type Tokens = Omit<CountedCall, "provider" | "model" | "costUsd" | "day">;
 
 /** Model names stand in an index. */
 const LONGEST_MODEL = 256;
@@ -33,7 +35,13 @@ const LONGEST_MODEL = 256;
 const MOST_TOKENS = 1e12;
 
 /** Counts that no server could mean (negative, broken, no numbers) become ones that can be stored. */
-export function countCall(provider: string, model: string, usage: Usage, prices: Prices = {}): CountedCall {
+export function countCall(
+  provider: string,
+  model: string,
+  usage: Usage,
+  day: string,
+  prices: Prices = {},
+): CountedCall {
   const inputTokens = whole(usage.inputTokens);
   const cachedInputTokens = Math.min(whole(usage.cachedInputTokens), inputTokens);
   const tokens = {
@@ -47,6 +55,7 @@ export function countCall(provider: string, model: string, usage: Usage, prices:
     model: sanitize(model.slice(0, LONGEST_MODEL)),
     ...tokens,
     costUsd: costOf(tokens, prices),
+    day,
   };
 }
 

@@ -10,6 +10,7 @@ import type { Memory } from "../contracts/memory.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Tool } from "../contracts/tool.ts";
+import { LIMITS } from "../domain/budget.ts";
 import { selectAgentTools } from "../domain/tool-selection.ts";
 import type { AuditFile } from "../plugins/hooks/safety/index.ts";
 import { safety } from "../plugins/hooks/safety/manifest.ts";
@@ -100,10 +101,20 @@ function createAgents(config: Config, workspacesOfOthers: string): Map<string, A
           contextWindow: provider?.context_window ?? 128_000,
           replyTokens: provider?.max_tokens ?? REPLY_TOKENS,
           ...(agent.node === undefined ? {} : { node: agent.node }),
+          ...budgetOf(agent.budget),
         },
       ];
     }),
   );
+}
+
+function budgetOf(budget: Config["agents"][string]["budget"]): Pick<Agent, "budget"> {
+  if (budget === undefined) return {};
+  const limits = LIMITS.flatMap((limit) => {
+    const max = budget[limit];
+    return max === undefined ? [] : [[limit, max] as const];
+  });
+  return limits.length === 0 ? {} : { budget: { limits: Object.fromEntries(limits), onLimit: budget.on_limit } };
 }
 
 function warnOfUnknownTools(config: Config, tools: readonly Tool[], logger: Logger): void {

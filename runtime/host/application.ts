@@ -11,6 +11,7 @@ import type { Pairings } from "../app/pairings.ts";
 import type { Receivers } from "../app/receivers.ts";
 import { createRollouts } from "../app/rollouts.ts";
 import { createTokens } from "../app/tokens.ts";
+import type { Budgets } from "../app/usage/budgets.ts";
 import { createUsageLedger } from "../app/usage/report.ts";
 import type { LoadedConfig } from "../config/index.ts";
 import type { Channel } from "../contracts/channel.ts";
@@ -42,6 +43,7 @@ export interface ApplicationParts {
   /** Asks another node who it is. */
   readonly askPeer: ReachabilityDeps["ask"];
   readonly mesh: MeshMembership;
+  readonly budgets: Budgets;
   readonly audit: () => AuditStatus;
   /** Null until the schema is known. */
   readonly schemaVersion: () => number | null;
@@ -77,6 +79,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       agents,
       providers,
       circuits: turns.circuits,
+      budgets: parts.budgets,
       channels: parts.channels,
       receivers: parts.receivers,
       mesh: parts.mesh.report,
@@ -97,7 +100,7 @@ export function composeApplication(parts: ApplicationParts): Application {
     forgetting: memory.forgetting,
     backups: parts.backups.backups,
     queues: memory.queues,
-    usage: createUsageLedger({ database, clock }),
+    usage: createUsageLedger({ database, clock, timezone: loaded.config.runtime.timezone }),
     schedules: parts.schedules,
     lifecycle,
     members: parts.registry.members,

@@ -7,9 +7,11 @@ import { embeddingRows } from "../app/embedding/models.ts";
 import type { QueueAdmin } from "../app/queue-admin.ts";
 import type { TurnEnd } from "../app/turn/turn-rows.ts";
 import type { OpenTurns } from "../app/turn/turn-store.ts";
+import type { BudgetReport, Budgets } from "../app/usage/budgets.ts";
 import type { WorkerState } from "../app/worker-state.ts";
 import type { BackupStatus } from "../contracts/backups.ts";
 import type { Database } from "../contracts/database.ts";
+import type { LimitUse } from "../domain/budget.ts";
 
 export interface NodeMetrics {
   readonly registry: Registry;
@@ -24,6 +26,7 @@ export interface MetricSources {
   /** Workers of the memory that need a model, by their names. */
   workers?(): Readonly<Record<string, WorkerState>>;
   readonly backups?: Pick<Backups, "status">;
+  readonly budgets?: Pick<Budgets, "report">;
   audit?(): { readonly failing: string | null; readonly lost: number };
 }
 
@@ -34,7 +37,7 @@ export function workIn(database: Database): Pick<MetricSources, "embeddings" | "
 
 /** Gauges are read from the store when they are scraped; without the store they are left out. */
 export function createMetrics(sources: MetricSources): NodeMetrics {
-  const { openTurns, jobs, embeddings, compaction, workers, backups, audit } = sources;
+  const { openTurns, jobs, embeddings, compaction, workers, backups, budgets, audit } = sources;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const ended = new Counter({
@@ -111,6 +114,7 @@ export function createMetrics(sources: MetricSources): NodeMetrics {
     },
   });
   if (backups) addBackups(registry, backups);
+  if (budgets) addBudgets(registry, budgets);
   if (audit) {
     new Gauge({
       name: "cairn_audit_log_up",
@@ -136,6 +140,29 @@ export function createMetrics(sources: MetricSources): NodeMetrics {
       duration.observe({ agent }, durationS);
     },
   };
+}
+
+/** Of the agents of this node; the sums are those of all nodes. */
+function addBudgets(registry: Registry, budgets: Pick<Budgets, "report">): void {
+  const gauge = (name: string, help: string, read: (use: LimitUse) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ["agent", "limit"],
+      registers: [registry],
+      async collect() {
+        this.reset();
+        const reports = await budgets.report().catch(() => new Map<string, BudgetReport>());
+        for (const [agent, { limits }] of reports)
+          for (const use of limits) this.set({ agent, limit: use.limit }, read(use));
+      },
+    });
+  gauge(
+    "cairn_budget_used",
+    "Tokens or US dollars that an agent has used in the period of a limit.",
+    ({ used }) => used,
+  );
+  gauge("cairn_budget_limit", "Tokens or US dollars that an agent may use in the period of a limit.", ({ max }) => max);
 }
 
 /** Of the whole store, whichever node has them. */

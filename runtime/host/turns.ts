@@ -28,6 +28,7 @@ import { TURN_CHANNEL } from "../app/turn/turn-fence.ts";
 import { createTurnRunner, type TurnRunnerDeps } from "../app/turn/turn-runner.ts";
 import { TurnStore } from "../app/turn/turn-store.ts";
 import { createTurns } from "../app/turn/turns.ts";
+import type { Budgets } from "../app/usage/budgets.ts";
 import type { Channel } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
 import type { PeerAgents } from "../contracts/delegation.ts";
@@ -37,6 +38,7 @@ import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { SecurityLog } from "../contracts/security-log.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
+import { isoDay } from "../domain/time-window.ts";
 import type { Prices } from "../domain/usage.ts";
 import type { Service } from "./services.ts";
 import { createTestTurn, testAgent, testProvider } from "./test-turn.ts";
@@ -53,6 +55,7 @@ export interface TurnParts {
   readonly providers: ReadonlyMap<string, Provider>;
   /** By provider. */
   readonly prices: ReadonlyMap<string, Prices>;
+  readonly budgets: Budgets;
   readonly channels: ReadonlyMap<string, Channel>;
   /** One that sends nothing by itself: the node tests itself over it. */
   readonly testChannel: string;
@@ -144,8 +147,10 @@ export function composeTurns(parts: TurnParts) {
       redact: parts.redactValues,
       prices: parts.prices,
       circuits,
+      today: () => isoDay(clock.now(), limits.timezone),
       logger,
     }),
+    budgets: parts.budgets,
     toolRunner: createToolRunner({ hooks, clock, logger }),
     display: createTurnDisplay({ channels, store, logger }),
     onWaiting: () => {

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { BACKUP_STATES } from "../contracts/backups.ts";
 import { RuntimeError } from "../contracts/errors.ts";
+import { LIMITS } from "../domain/budget.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { envelope } from "./errors.ts";
 import { errorBodySchema, errorSchema, ok, success } from "./schemas.ts";
@@ -22,6 +23,22 @@ const reportSchema = z.object({
       active_turns: z.number(),
       waiting: z.number(),
       queued: z.number(),
+      budget: z
+        .object({
+          on_limit: z.enum(["stop", "warn"]),
+          state: z.enum(["ok", "near", "reached"]).describe("`near`: 80 % of a limit."),
+          limits: z.array(
+            z.object({
+              limit: z.enum(LIMITS),
+              used: z.number(),
+              max: z.number(),
+              share: z.number().describe("1 and more: reached."),
+              resets_at: z.string().describe("When its period ends."),
+            }),
+          ),
+        })
+        .nullable()
+        .describe("Null where the agent has none, or the store does not answer."),
     }),
   ),
   providers: z.record(

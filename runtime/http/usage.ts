@@ -39,8 +39,8 @@ export function registerUsage(server: Server, { app }: RouteDeps): void {
         tags: ["admin"],
         summary: "Tokens and money that turns have used, by day, agent, provider or model",
         querystring: z.strictObject({
-          from: daySchema.optional().describe("First day, UTC; default: 30 days before the last one."),
-          to: daySchema.optional().describe("Last day, UTC; default: today."),
+          from: daySchema.optional().describe("First day, of runtime.timezone; default: 30 days before the last one."),
+          to: daySchema.optional().describe("Last day, of runtime.timezone; default: today."),
           by: z.enum(USAGE_KEYS).default("day"),
         }),
         response: { 200: success(reportSchema) },

@@ -16,7 +16,7 @@ checks a configuration without starting anything.
 Structural errors end the start with a report: where, what was found, what is allowed. Unknown keys,
 numbers out of the usual range and secrets in the file are warnings. What is marked as not in this
 version is read and does nothing: that is a warning, and an error where somebody would rely on it
-for money or safety (budgets, actions after tool calls, a mesh without TLS). Durations
+for money or safety (actions after tool calls, a mesh without TLS). Durations
 are written with a unit (\`900s\`, \`5m\`, \`1h30m\`), sizes as \`512Mi\` or \`2G\`, counts of tokens as
 \`128k\`.
 

@@ -508,7 +508,7 @@ export function healthy(): HealthReport {
     uptime_s: 1,
     started_at: "2026-01-01T00:00:00.000Z",
     draining: false,
-    agents: { main: { provider: "offline", model: "offline", active_turns: 0, waiting: 0, queued: 0 } },
+    agents: { main: { provider: "offline", model: "offline", active_turns: 0, waiting: 0, queued: 0, budget: null } },
     providers: { offline: { available: true, model: "offline", circuits: [] } },
     channels: { agent: { platform: "agent", state: "up", reason: null } },
     memory: { backend: "embedded", reachable: true },

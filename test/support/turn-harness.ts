@@ -37,6 +37,7 @@ import { TURN_CHANNEL } from "../../runtime/app/turn/turn-fence.ts";
 import { createTurnRunner } from "../../runtime/app/turn/turn-runner.ts";
 import { TurnStore } from "../../runtime/app/turn/turn-store.ts";
 import { createTurns } from "../../runtime/app/turn/turns.ts";
+import { createBudgets } from "../../runtime/app/usage/budgets.ts";
 import type { Channel, InboundMessage, OutboundMessage } from "../../runtime/contracts/channel.ts";
 import type { Database } from "../../runtime/contracts/database.ts";
 import type { PeerAgents } from "../../runtime/contracts/delegation.ts";
@@ -47,6 +48,7 @@ import type { ChatChunk, ChatOptions, Provider } from "../../runtime/contracts/p
 import type { SecurityEvent } from "../../runtime/contracts/security-log.ts";
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import type { Tool } from "../../runtime/contracts/tool.ts";
+import { isoDay } from "../../runtime/domain/time-window.ts";
 import type { Prices } from "../../runtime/domain/usage.ts";
 import { quietLogger } from "./databases.ts";
 import { newMark } from "./memory.ts";
@@ -254,7 +256,15 @@ export async function startHarness(options: HarnessOptions) {
       redact: options.redact ?? ((value) => value),
       prices: new Map(Object.entries(options.prices ?? {})),
       circuits: createProviderCircuits({ clock, logger: quietLogger }),
+      today: () => isoDay(clock.now(), limits.timezone),
       logger: quietLogger,
+    }),
+    budgets: createBudgets({
+      database,
+      agents,
+      timezone: limits.timezone,
+      clock,
+      logger: options.logger ?? quietLogger,
     }),
     toolRunner: createToolRunner({ hooks, clock, logger: quietLogger }),
     display: createTurnDisplay({ channels, store, logger: quietLogger }),

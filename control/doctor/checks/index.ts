@@ -35,6 +35,7 @@ import { memoryWrites } from "./memory/writes.ts";
 import { meshPeers } from "./mesh/peers.ts";
 import { meshRegistry } from "./mesh/registry.ts";
 import { providersAvailable } from "./providers/available.ts";
+import { providersBudgets } from "./providers/budgets.ts";
 import { providersKeys } from "./providers/keys.ts";
 import { providersModels } from "./providers/models.ts";
 import { providersReachable } from "./providers/reachable.ts";
@@ -128,6 +129,7 @@ export const CHECKS: readonly Check[] = [
   providersModels,
   providersSessions,
   providersAvailable,
+  providersBudgets,
   channelsTokens,
   channelsConnected,
   deploymentNode,

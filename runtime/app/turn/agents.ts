@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ThinkingLevel } from "../../contracts/provider.ts";
 import type { Tool } from "../../contracts/tool.ts";
+import type { Budget } from "../../domain/budget.ts";
 import { type AgentToolSelection, selectAgentTools } from "../../domain/tool-selection.ts";
 import type { ToolSnapshot } from "../tool-registry.ts";
 
@@ -25,6 +26,8 @@ export interface Agent {
   /** Tokens of the window that are kept free for the reply; thinking has its own room on top. */
   readonly replyTokens: number;
   readonly temperature?: number;
+  /** Absent: without limits. */
+  readonly budget?: Budget;
   /** The one node that hosts it; absent: whichever holds the agent's lease. */
   readonly node?: string;
 }

@@ -64,9 +64,11 @@ export function createModelCaller(deps: {
   /** By provider. */
   prices?: ReadonlyMap<string, Prices>;
   circuits: Pick<ProviderCircuits, "enter">;
+  /** The day that calls count for now, YYYY-MM-DD. */
+  today: () => string;
   logger: Logger;
 }): ModelCaller {
-  const { providers, hooks, redact, prices, circuits, logger } = deps;
+  const { providers, hooks, redact, prices, circuits, today, logger } = deps;
 
   async function callOne(
     call: ModelCall,
@@ -100,7 +102,7 @@ export function createModelCaller(deps: {
     asked: readonly Message[],
   ): Promise<{ readonly reply: ChatReply } | FailedCall> {
     const count = (name: string, usage: Usage) =>
-      call.onAnswered(countCall(ref.provider, name, usage, prices?.get(ref.provider)));
+      call.onAnswered(countCall(ref.provider, name, usage, today(), prices?.get(ref.provider)));
     const prepared = await hooks.run(
       "provider:before",
       {

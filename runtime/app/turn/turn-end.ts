@@ -16,6 +16,7 @@ export function replied(
   resumed: boolean,
   maxToolIterations: number,
   modelGone: string | null,
+  budget: string | null = null,
 ): TurnEnd {
   const notices = [
     ...(modelGone === null
@@ -29,6 +30,7 @@ export function replied(
         ]),
     ...(end.capped ? [`Stopped after ${maxToolIterations} tool iterations.`] : []),
     ...(end.stopReason === "length" ? ["The reply was cut at the model's output limit."] : []),
+    ...(budget === null ? [] : [budget]),
     ...(end.stopReason === "refusal" ? ["The model declined to answer."] : []),
   ];
   return {
@@ -57,8 +59,14 @@ export function failedEnd(turnId: string, reason: CairnError, progress: LoopProg
 
 /** Whether a stack is of use: what a model's server refuses, or took too long for, says all of it in one sentence. */
 export function isOwnFault({ code }: CairnError): boolean {
-  return !code.startsWith("PROVIDER_") && code !== "RUNTIME_TURN_TIMEOUT" && code !== "RUNTIME_TURN_INTERRUPTED";
+  return !code.startsWith("PROVIDER_") && !NO_FAULTS.has(code);
 }
+
+const NO_FAULTS: ReadonlySet<string> = new Set([
+  "RUNTIME_TURN_TIMEOUT",
+  "RUNTIME_TURN_INTERRUPTED",
+  "RUNTIME_BUDGET_EXCEEDED",
+]);
 
 /** Messages of the database name its tables, so they are for the log alone. */
 function publicError(reason: CairnError): CairnError {

@@ -85,6 +85,11 @@ export class TurnJournal {
     return this.#persist(() => this.#store.steps.list(this.#turn.turnId));
   }
 
+  /** What `read` gives, as soon as the database is available. */
+  read<T>(read: () => Promise<T>): Promise<T> {
+    return this.#persist(read);
+  }
+
   waitingSteers(): Promise<Steer[]> {
     return this.#persist(() => this.#store.steps.waitingSteers(this.#turn.turnId));
   }

@@ -8,6 +8,7 @@ import type { StreamEvent } from "../../contracts/stream.ts";
 import type { AgentPlaces } from "../mesh/agent-places.ts";
 import type { ToolRegistry } from "../tool-registry.ts";
 import type { Writer } from "../transcript/writer.ts";
+import type { Budgets } from "../usage/budgets.ts";
 import { LoopProgress, runAgentLoop } from "./agent-loop.ts";
 import { type Agent, toolsOf, workspaceOf } from "./agents.ts";
 import { createDelegation } from "./delegation.ts";
@@ -40,6 +41,7 @@ export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly store: TurnStore;
   readonly writer: Writer;
   readonly callModel: ModelCaller;
+  readonly budgets: Pick<Budgets, "before" | "after">;
   readonly toolRunner: ToolRunner;
   readonly display: TurnDisplay;
   readonly newId: NewId;
@@ -81,6 +83,8 @@ class TurnRun {
   readonly #progress = new LoopProgress();
   readonly #shown: ShownTurn;
   readonly #startedAt: number;
+  /** What the user is to read of the agent's budget. */
+  #budgetNotice: string | null = null;
 
   constructor(deps: TurnRunnerDeps, turn: ClaimedTurn, signals: TurnSignals, emit: (event: StreamEvent) => void) {
     this.#deps = deps;
@@ -96,7 +100,7 @@ class TurnRun {
   }
 
   async work(): Promise<void> {
-    const { hooks, agents, limits, callModel, toolRunner } = this.#deps;
+    const { hooks, agents, limits, callModel, budgets, toolRunner } = this.#deps;
     const { turnId, conversation, sessionKey, attempt, checkpoints, waits, user, owner } = this.#turn;
     const emit = this.#emit;
     const journal = this.#journal;
@@ -133,19 +137,28 @@ class TurnRun {
     await runAgentLoop(
       {
         owner,
-        ask: async (messages, say, interrupted) =>
-          callModel({
+        ask: async (messages, say, interrupted) => {
+          await this.#checkBudget();
+          return callModel({
             turn: info,
             chain: prompt.chain,
             messages: await prompt.fit(messages),
             options: prompt.options,
             signal,
             onText: say,
-            onAnswered: (answered) => journal.count(answered),
-            onInterrupted: async (reply) => prompt.fit(await interrupted(reply)),
+            onAnswered: (answered) => {
+              journal.count(answered);
+              this.#budgetNotice = budgets.after(agent.name, answered) ?? this.#budgetNotice;
+            },
+            onInterrupted: async (reply) => {
+              const continued = await interrupted(reply);
+              await this.#checkBudget();
+              return prompt.fit(continued);
+            },
             onReasoning: (part) =>
               prompt.showReasoning && emit({ type: "reasoning.delta", turn_id: turnId, text: part }),
-          }),
+          });
+        },
         runTools: async (calls, step) => {
           const needed = calls.some(({ call }) => available.get(call.name)?.pathArguments !== undefined);
           if (needed && !owner) await mkdir(workspace, { recursive: true, mode: 0o700 });
@@ -166,7 +179,14 @@ class TurnRun {
           // Before the end: the session's next turn begins with it.
           if (prompt.modelGone !== null) await this.#forgetModel(prompt.modelGone);
           const ended = await this.#finish(
-            replied(end, after.reply, attempt - waits > 1, limits.maxToolIterations, prompt.modelGone),
+            replied(
+              end,
+              after.reply,
+              attempt - waits > 1,
+              limits.maxToolIterations,
+              prompt.modelGone,
+              this.#budgetNotice,
+            ),
             last,
             false,
           );
@@ -186,6 +206,12 @@ class TurnRun {
   /** Nothing is shown of it here any more. */
   end(): void {
     this.#shown.end();
+  }
+
+  /** Before a call of a model. RUNTIME_BUDGET_EXCEEDED: there is none. */
+  async #checkBudget(): Promise<void> {
+    const notice = await this.#journal.read(() => this.#deps.budgets.before(this.#turn.agent));
+    this.#budgetNotice = notice ?? this.#budgetNotice;
   }
 
   /** Lets the turn wait for an answer; the reason where it must end instead: it was stopped, or its lease is lost. */

@@ -8,12 +8,12 @@
 export function countUsage({ guard, agent, calls }: { guard: string; agent: string; calls: string }): string {
   return `insert into model_usage as u (day, agent, provider, model, calls, unpriced_calls,
       input_tokens, cached_input_tokens, cache_write_input_tokens, output_tokens, cost_usd)
-    select (now() at time zone 'utc')::date, ${agent}, c.provider, c.model, count(*), count(*) filter (where c."costUsd" is null),
+    select c.day, ${agent}, c.provider, c.model, count(*), count(*) filter (where c."costUsd" is null),
       sum(c."inputTokens"), sum(c."cachedInputTokens"), sum(c."cacheWriteInputTokens"), sum(c."outputTokens"),
       coalesce(sum(c."costUsd"), 0)
-    from ${guard} cross join jsonb_to_recordset(${calls}) as c (provider text, model text, "inputTokens" bigint,
+    from ${guard} cross join jsonb_to_recordset(${calls}) as c (day date, provider text, model text, "inputTokens" bigint,
       "cachedInputTokens" bigint, "cacheWriteInputTokens" bigint, "outputTokens" bigint, "costUsd" numeric)
-    group by 1, 2, 3, 4 order by 3, 4
+    group by 1, 2, 3, 4 order by 1, 3, 4
     on conflict (day, agent, provider, model) do update set
       calls = u.calls + excluded.calls, unpriced_calls = u.unpriced_calls + excluded.unpriced_calls,
       input_tokens = u.input_tokens + excluded.input_tokens,

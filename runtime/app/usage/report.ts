@@ -4,6 +4,7 @@ import type { Database } from "../../contracts/database.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { Clock } from "../../contracts/ports.ts";
 import type { UsageCounts, UsageKey, UsageQuery, UsageReport } from "../../contracts/usage.ts";
+import { isoDay } from "../../domain/time-window.ts";
 
 export interface UsageLedger {
   /** RUNTIME_INVALID_REQUEST when the time ends before it begins. */
@@ -20,9 +21,10 @@ const KEY: Readonly<Record<UsageKey, string>> = {
   model: "provider || ':' || model",
 };
 
-export function createUsageLedger({ database, clock }: { database: Database; clock: Clock }): UsageLedger {
+export function createUsageLedger(deps: { database: Database; clock: Clock; timezone: string }): UsageLedger {
+  const { database, clock, timezone } = deps;
   return {
-    async report({ by = "day", from: wanted, to = toDay(clock.now().getTime()) }) {
+    async report({ by = "day", from: wanted, to = isoDay(clock.now(), timezone) }) {
       const from = wanted ?? toDay(Date.parse(to) - DEFAULT_DAYS * DAY_MS);
       if (from > to) {
         throw new RuntimeError("RUNTIME_INVALID_REQUEST", `The time ends (${to}) before it begins (${from}).`);

@@ -42,6 +42,27 @@ export function checkProviders({ config }: CheckInput): Findings {
   return found;
 }
 
+/** A session may choose any provider (`/model`): what it bills has to be counted, or a limit of money would hold nothing up. */
+export function checkBudgets({ config: { agents, providers } }: CheckInput): Findings {
+  const found = createCollector();
+  const unpriced = Object.entries(providers ?? {}).flatMap(([id, { kind, prices }]) =>
+    kind === "offline" || (prices?.input !== undefined && prices.output !== undefined) ? [] : [id],
+  );
+  if (unpriced.length === 0) return found;
+  for (const [name, { budget }] of Object.entries(agents ?? {})) {
+    for (const limit of ["daily_usd", "monthly_usd"] as const) {
+      if (budget?.[limit] === undefined) continue;
+      found.refuse(
+        ["agents", name, "budget", limit],
+        "missing-value",
+        `calls of ${unpriced.join(" and ")} have no price, and money is not counted without`,
+        "set input and output in providers.<id>.prices, 0 where nothing is billed, or limit tokens",
+      );
+    }
+  }
+  return found;
+}
+
 export function checkMemory({ config, env }: CheckInput): Findings {
   const found = createCollector();
   const { memory, deployment } = config;

@@ -42,11 +42,13 @@ const schedule = section({
 });
 
 const budget = section({
-  daily_tokens: integer({ min: 0 }).optional().describe("Tokens a day."),
-  monthly_tokens: integer({ min: 0 }).optional().describe("Tokens a month."),
+  daily_tokens: integer({ min: 0 }).optional().describe("Tokens a day, in and out."),
+  monthly_tokens: integer({ min: 0 }).optional().describe("Tokens a calendar month."),
   daily_usd: decimal({ min: 0 }).optional().describe("US dollars a day, by providers.<id>.prices."),
-  monthly_usd: decimal({ min: 0 }).optional().describe("US dollars a month, by providers.<id>.prices."),
-  on_limit: choice(["stop", "warn"]).default("stop").describe("Refuse further turns, or only say so."),
+  monthly_usd: decimal({ min: 0 }).optional().describe("US dollars a calendar month, by providers.<id>.prices."),
+  on_limit: choice(["stop", "warn"])
+    .default("stop")
+    .describe("Refuse further calls of models, or only say so, once a period."),
 });
 
 const agent = section({
@@ -78,7 +80,9 @@ const agent = section({
     .prefault({})
     .describe("Which tools the agent is offered."),
   schedules: list(schedule).default([]).describe("Turns that start by the clock (schedules.md)."),
-  budget: budget.optional().describe("Hard limits of what the agent may spend; none when absent."),
+  budget: budget
+    .optional()
+    .describe("What the agent may use in a day and a month of runtime.timezone; no limit when absent."),
 });
 
 export const agentsSection = mapping(name("an agent's name"), agent).prefault({}).describe("Agents, by name.");

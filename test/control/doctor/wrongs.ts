@@ -437,10 +437,10 @@ export const WRONGS: readonly Wrong[] = [
   },
   {
     id: "config.valid",
-    when: "a budget would not be kept",
+    when: "an action would not be done",
     status: "fail",
-    says: /agents\.main\.budget.*keeps no budgets/,
-    yaml: MINIMAL.replace("main: {}", "main: { budget: { daily_usd: 5 } }"),
+    says: /runtime\.auto_actions\.format.*runs nothing/,
+    yaml: `${MINIMAL}runtime: { auto_actions: { format: npm run format } }\n`,
   },
   {
     id: "config.valid",
@@ -917,6 +917,42 @@ export const WRONGS: readonly Wrong[] = [
     seen: health({ providers: { offline: { available: false, model: "" } } }),
   },
   {
+    id: "providers.available",
+    when: "the node has suspended its calls of a model",
+    status: "warn",
+    says: /suspended its calls of offline:m \(last failure: PROVIDER_TIMEOUT\)/,
+    seen: health({
+      providers: {
+        offline: {
+          available: true,
+          model: "m",
+          circuits: [{ model: "m", state: "open", failures: 0, retry_after_s: 9, last_error: "PROVIDER_TIMEOUT" }],
+        },
+      },
+    }),
+  },
+  {
+    id: "providers.budgets",
+    when: "an agent is near its budget",
+    status: "warn",
+    says: /main has used 80 % of daily_tokens/,
+    seen: health({ agents: { main: withBudget(80, "stop") } }),
+  },
+  {
+    id: "providers.budgets",
+    when: "an agent is stopped by its budget",
+    status: "fail",
+    says: /main has used 100 % of daily_tokens, which ends at 2030-02-01/,
+    seen: health({ agents: { main: withBudget(100, "stop") } }),
+  },
+  {
+    id: "providers.budgets",
+    when: "an agent goes on beyond its budget",
+    status: "warn",
+    says: /main has used 100 % of daily_tokens/,
+    seen: health({ agents: { main: withBudget(100, "warn") } }),
+  },
+  {
     id: "channels.tokens",
     when: "one has none",
     status: "fail",
@@ -1173,6 +1209,12 @@ export const WRONGS: readonly Wrong[] = [
     arrange: released,
   },
 ];
+
+function withBudget(used: number, onLimit: "stop" | "warn") {
+  const limits = [{ limit: "daily_tokens", used, max: 100, share: used / 100, resets_at: "2030-02-01T00:00:00.000Z" }];
+  const state = used < 100 ? ("near" as const) : ("reached" as const);
+  return { provider: "offline", model: "", active_turns: 0, queued: 0, budget: { on_limit: onLimit, state, limits } };
+}
 
 function lock(alive: boolean | null) {
   return { file: "/l", stack: "prod", user: "ada", pid: 4_711, host: "box", started_at: "then", alive };

@@ -23,6 +23,7 @@ function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
     agents: new Map(),
     providers: new Map(),
     circuits: { report: () => [] },
+    budgets: { report: async () => new Map() },
     channels: new Map(Object.entries(channels).map(([id, state]) => [id, { id, platform: "test", state }])),
     receivers: { state: (id: string) => RECEIVERS[id] },
     mesh: async () => ({ enabled: false, standing: null, members: 0, problem: null }),

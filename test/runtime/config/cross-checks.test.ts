@@ -14,6 +14,16 @@ const TELEGRAM = 'telegram: { token: "${TG}", owner_id: 1 }';
 const errors: [string, Record<string, string>, string, RegExp][] = [
   ["no agent at all", { agents: "agents: {}" }, "agents", /at least one agent/],
   [
+    "a limit of money where a provider has no price",
+    {
+      agents: "agents: { main: { provider: offline, budget: { monthly_usd: 5, daily_tokens: 9 } } }",
+      providers:
+        "providers: { offline: {}, o: { kind: openai-compatible, base_url: 'http://127.0.0.1:1', model: m, prices: { input: 1 } } }",
+    },
+    "agents.main.budget.monthly_usd",
+    /calls of o have no price/,
+  ],
+  [
     "a default agent that is none",
     { runtime: "runtime: { default_agent: maim }" },
     "runtime.default_agent",

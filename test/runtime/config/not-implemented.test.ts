@@ -55,7 +55,7 @@ test.each<[string, string[]]>([
 
 test.each<[string, string[]]>([
   ["budget: {}, schedules: []", []],
-  ["budget: { daily_tokens: 1, on_limit: stop }", ["agents.main.budget error"]],
+  ["budget: { daily_tokens: 1, on_limit: stop }", []],
   ["schedules: [{ cron: '0 8 * * *', prompt: x }]", []],
 ])("an agent with %s", async (settings, expected) => {
   const { errors } = await inspectText(agent(settings));

@@ -43,8 +43,8 @@ providers:
     temperature: 0.7
     context_window: 200k
     prices: { input: 3, output: 15 }
-  openai: { kind: openai-compatible, model: gpt-5.5, base_url: "https://proxy.example.org/v1", api_key: op://vault/openai/key }
-  ollama: { model: "qwen3:8b" }
+  openai: { kind: openai-compatible, model: gpt-5.5, base_url: "https://proxy.example.org/v1", api_key: op://vault/openai/key, prices: { input: 1, output: 4 } }
+  ollama: { model: "qwen3:8b", prices: { input: 0, output: 0 } }
 channels:
   agent: {}
   telegram:
@@ -98,8 +98,8 @@ describe("the schema of cairn.yaml", () => {
       ({ code }) => code !== "not-implemented" && code !== "other-target",
     );
     expect(missing).toEqual([]);
-    expect(errors.map(({ path }) => path)).toEqual(["runtime.auto_actions.format", "agents.main.budget"]);
-    const { loaded } = await inspectText(EVERYTHING.replace(/^.*(?:auto_actions|budget):.*\n/gm, ""), options);
+    expect(errors.map(({ path }) => path)).toEqual(["runtime.auto_actions.format"]);
+    const { loaded } = await inspectText(EVERYTHING.replace(/^.*auto_actions:.*\n/gm, ""), options);
     expect(loaded?.config).toMatchObject({
       runtime: {
         turn_timeout: 900_000,

@@ -13,7 +13,9 @@ const usage = fc
   }));
 const price = fc.double({ min: 0, max: 1_000, noNaN: true });
 const prices = fc.record({ input: price, output: price, cacheRead: price, cacheWrite: price });
-const cost = (given: Parameters<typeof countCall>[2], at: Prices | undefined) => countCall("p", "m", given, at).costUsd;
+const DAY = "2030-01-31";
+const cost = (given: Parameters<typeof countCall>[2], at: Prices | undefined) =>
+  countCall("p", "m", given, DAY, at).costUsd;
 
 describe("the cost of a call", () => {
   it("is that of a million tokens of each kind", () => {
@@ -75,7 +77,7 @@ it("makes counts that can be stored of whatever a server has said", () => {
         cacheWriteInputTokens: written,
       };
       // What the type promises is what a server need not keep.
-      const call = countCall("p", model.repeat(100), wrong as never, { input: 1, output: 1 });
+      const call = countCall("p", model.repeat(100), wrong as never, DAY, { input: 1, output: 1 });
       for (const count of [call.inputTokens, call.cachedInputTokens, call.cacheWriteInputTokens, call.outputTokens]) {
         expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
       }

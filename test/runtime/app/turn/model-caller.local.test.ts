@@ -55,6 +55,7 @@ function setUp(behaviours: Readonly<Record<string, Behaviour>>, hooks: readonly 
     hooks: pipeline,
     redact: (value) => value,
     circuits,
+    today: () => "2030-01-31",
     logger: quietLogger,
   });
   const said: string[] = [];

@@ -223,7 +223,7 @@ describeDatabase("the ledger of usage", (open) => {
       ]);
     }
     const clock = { ...realClock, now: () => new Date("2026-02-28T23:59:00Z") };
-    const ledger = createUsageLedger({ database, clock });
+    const ledger = createUsageLedger({ database, clock, timezone: "UTC" });
     const lines = async (by: UsageKey, days: { from?: string; to?: string } = { from: "2026-02-01" }) => {
       const { rows, total, from, to } = await ledger.report({ by, ...days });
       const listed = [...rows, { key: `${from} to ${to}`, ...total }];

@@ -1,0 +1,143 @@
+/** Turns of an agent with a budget: what the ledger has decides, whoever wrote it, and no call is made beyond it. */
+
+import { afterEach, expect, it } from "vitest";
+import { createBudgets } from "../../../../runtime/app/usage/budgets.ts";
+import type { Tool } from "../../../../runtime/contracts/tool.ts";
+import type { Budget } from "../../../../runtime/domain/budget.ts";
+import { describeEachDatabase, quietLogger } from "../../../support/databases.ts";
+import {
+  end,
+  type Harness,
+  type HarnessOptions,
+  realClock,
+  startHarness,
+  text,
+  toolCall,
+} from "../../../support/turn-harness.ts";
+
+describeEachDatabase("budgets", (open) => {
+  const running: Harness[] = [];
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((harness) => harness.stop()));
+  });
+  /** Each call uses 15 tokens. */
+  async function start(budget: Budget, options: Partial<HarnessOptions> = {}): Promise<Harness> {
+    const script = () => [text("fine"), end()];
+    const harness = await startHarness({
+      database: await open(),
+      script,
+      ...options,
+      agent: { ...options.agent, budget },
+    });
+    running.push(harness);
+    return harness;
+  }
+  /** What another node has written. */
+  async function used(agent: string, day: string, tokens: number, usd = 0): Promise<void> {
+    const database = await open();
+    await database.query(`insert into model_usage values ($1, $2, 'other', 'm', 1, 0, $3, 0, 0, 0, $4)`, [
+      day,
+      agent,
+      tokens,
+      usd,
+    ]);
+  }
+  const at = (iso: string) => ({ ...realClock, now: () => new Date(iso) });
+  const stop = (limits: Budget["limits"]): Budget => ({ limits, onLimit: "stop" });
+
+  it("answer until the limit is reached, say so in that reply, and refuse the next turn without a call", async () => {
+    const harness = await start(stop({ daily_tokens: 30 }));
+    expect((await harness.say("one")).notice).toBeUndefined();
+    expect((await harness.say("two")).notice).toContain("30 of 30 tokens a day. Until ");
+    await expect(harness.say("three")).rejects.toMatchObject({
+      code: "RUNTIME_BUDGET_EXCEEDED",
+      details: { hint: expect.stringContaining(`raise agents.${harness.agentName}.budget.daily_tokens`) },
+    });
+    expect(harness.requests).toHaveLength(2);
+    await expect.poll(() => harness.sent.at(-1)?.notice).toContain("RUNTIME_BUDGET_EXCEEDED");
+  });
+
+  it("end a turn between two calls, and keep what it had said", async () => {
+    const tool: Tool = {
+      name: "work",
+      description: "work",
+      parameters: { type: "object" },
+      execute: async () => ({ content: "ok" }),
+    };
+    const harness = await start(stop({ monthly_tokens: 15 }), {
+      script: (_request, call) => [text(`step ${call}`), toolCall(`c${call}`, "work"), end("tool_calls")],
+      tools: [tool],
+    });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    await expect(harness.turns.wait(harness.agentName, turnId)).rejects.toMatchObject({
+      code: "RUNTIME_BUDGET_EXCEEDED",
+    });
+    expect(harness.requests).toHaveLength(1);
+    await expect.poll(() => harness.sent.at(-1)?.text).toBe("step 1");
+  });
+
+  it("count what other nodes have used, in the day and the month of the zone alone", async () => {
+    // In Berlin the first of April has begun; in UTC it is still March.
+    const options = { clock: at("2030-03-31T22:30:00Z"), limits: { timezone: "Europe/Berlin" } };
+    const harness = await start(stop({ daily_tokens: 100, monthly_usd: 5 }), options);
+    await used(harness.agentName, "2030-03-31", 1_000, 50);
+    await used(harness.agentName, "2030-04-02", 1_000, 50);
+    expect((await harness.say("hi")).text).toBe("fine");
+    await used(harness.agentName, "2030-04-01", 10, 5);
+    await harness.stop();
+    const full = await start(stop({ daily_tokens: 100, monthly_usd: 5 }), { ...options, ...harness.next });
+    await expect(full.say("hi")).rejects.toMatchObject({
+      code: "RUNTIME_BUDGET_EXCEEDED",
+      message: expect.stringContaining("5 of 5 USD a month"),
+    });
+    expect(full.requests).toHaveLength(0);
+  });
+
+  it("of on_limit warn go on, with one notice a period", async () => {
+    const harness = await start({ limits: { daily_tokens: 20 }, onLimit: "warn" });
+    const notices: unknown[] = [];
+    for (const word of ["one", "two", "three"]) notices.push((await harness.say(word)).notice);
+    expect(notices).toEqual([undefined, expect.stringContaining("30 of 20 tokens a day."), undefined]);
+    expect(harness.requests).toHaveLength(3);
+  });
+
+  it("are read from the ledger before each call once half of one is used, and at most every five seconds before", async () => {
+    const database = await open();
+    let queries = 0;
+    let ms = 0;
+    const agent = `agent-of-reads-${Math.random()}`;
+    const budgets = createBudgets({
+      database: {
+        query: (...args: Parameters<typeof database.query>) => {
+          queries++;
+          return database.query(...args);
+        },
+      } as typeof database,
+      agents: new Map([[agent, { budget: stop({ daily_tokens: 100 }) }]]),
+      timezone: "UTC",
+      clock: { now: () => new Date("2030-05-05T12:00:00Z"), monotonic: () => ms },
+      logger: quietLogger,
+    });
+    const call = { provider: "p", model: "m", inputTokens: 40, outputTokens: 5, cachedInputTokens: 0 };
+    for (let n = 0; n < 3; n++) await budgets.before(agent);
+    expect(queries).toBe(1);
+    ms = 5_000;
+    await budgets.before(agent);
+    expect(queries).toBe(2);
+    const counted = { ...call, cacheWriteInputTokens: 0, costUsd: null, day: "2030-05-05" };
+    budgets.after(agent, counted);
+    await budgets.before(agent);
+    expect(queries).toBe(2);
+    budgets.after(agent, counted);
+    // The ledger, which has neither call, is what decides.
+    expect(await budgets.before(agent)).toBeNull();
+    expect(queries).toBe(3);
+    await used(agent, "2030-05-05", 100);
+    ms = 10_000;
+    await expect(budgets.before(agent)).rejects.toMatchObject({
+      code: "RUNTIME_BUDGET_EXCEEDED",
+      details: { retryAfterS: 12 * 3_600 },
+    });
+    expect((await budgets.report()).get(agent)).toMatchObject({ state: "reached", limits: [{ used: 100, max: 100 }] });
+  });
+});
