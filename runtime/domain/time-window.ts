@@ -86,10 +86,8 @@ export function endOfDay(day: string, timeZone: string): Date {
 /** When the month that has the day is over. */
 export function endOfMonth(day: string, timeZone: string): Date {
   const { year, month } = calendarDay(day);
-  return startOfDay(
-    { ...(month === 12 ? { year: year + 1, month: 1 } : { year, month: month + 1 }), day: 1 },
-    timeZone,
-  );
+  // The thirteenth month is January of the next year.
+  return startOfDay({ year, month: month + 1, day: 1 }, timeZone);
 }
 
 function calendarDay(day: string): CalendarDay {

@@ -47,9 +47,9 @@ async function proxied(): Promise<DatabaseProxy> {
 }
 
 const OFFLINE = { providers: { offline: {} }, agents: { main: { provider: "offline" } } };
-const ask = (node: NodeProcess, text: string, init?: RequestInit, session = "s") =>
+const ask = (node: NodeProcess, text: string, init?: RequestInit, session = "s", agent = "main") =>
   node.call<{ text: string; interrupted: boolean; notice?: string; turn_id: string }>(
-    "/api/agents/main/messages",
+    `/api/agents/${agent}/messages`,
     { session, text },
     init,
   );
@@ -157,7 +157,12 @@ describe.each(["openai", "anthropic"] as const)("a provider that misbehaves (%s)
             timeout: "5s",
           },
         },
-        agents: { main: { provider: "model" } },
+        agents: {
+          main: { provider: "model" },
+          second: { provider: "model", model: "model-2" },
+          third: { provider: "model", model: "model-3" },
+        },
+        runtime: { default_agent: "main" },
       },
     });
     node = await startNode(deployment);
@@ -186,19 +191,41 @@ describe.each(["openai", "anthropic"] as const)("a provider that misbehaves (%s)
     async (name, reply, code) => {
       fake.enqueue(reply);
       const session = `fault ${name}`;
-      await expect(ask(node, "please", undefined, session)).rejects.toMatchObject({
+      // A model of its own for half of them: five failures of one within a minute would suspend its calls.
+      const agent = faults.findIndex(([one]) => one === name) % 2 === 0 ? "main" : "second";
+      await expect(ask(node, "please", undefined, session, agent)).rejects.toMatchObject({
         code,
         // The same idempotency key answers with this stored end.
         retryable: false,
         turn_id: expect.any(String),
       });
       fake.enqueue({ text: "better now" });
-      expect((await ask(node, "again", undefined, session)).text).toBe("better now");
+      expect((await ask(node, "again", undefined, session, agent)).text).toBe("better now");
       const texts = fake.requests.at(-1)?.texts.join("\n");
       expect(texts).toContain("please");
       expect(node.output()).not.toContain("none-of-yours");
     },
   );
+
+  it("500 five times: further calls of that model fail at once, and /health says so", async () => {
+    for (let n = 0; n < 5; n++) {
+      fake.enqueue({ fault: { kind: "status", status: 500 } });
+      await expect(ask(node, "please", undefined, `broken ${n}`, "third")).rejects.toMatchObject({
+        code: "PROVIDER_SERVER_ERROR",
+      });
+    }
+    const before = fake.requests.length;
+    await expect(ask(node, "please", undefined, "broken", "third")).rejects.toMatchObject({
+      code: "PROVIDER_CIRCUIT_OPEN",
+    });
+    expect(fake.requests).toHaveLength(before);
+    const { result } = await (await node.request("/health")).json();
+    expect(result.status).toBe("degraded");
+    const circuits = Object.values(result.providers).flatMap((provider) => Object(provider).circuits);
+    expect(circuits).toContainEqual(
+      expect.objectContaining({ model: "model-3", state: "open", last_error: "PROVIDER_SERVER_ERROR" }),
+    );
+  });
 });
 
 describe("a database that comes and goes", () => {

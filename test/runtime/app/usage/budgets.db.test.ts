@@ -83,6 +83,11 @@ describeEachDatabase("budgets", (open) => {
     await used(harness.agentName, "2030-03-31", 1_000, 50);
     await used(harness.agentName, "2030-04-02", 1_000, 50);
     expect((await harness.say("hi")).text).toBe("fine");
+    const { rows } = await (await open()).query(
+      "select day::text, input_tokens::int from model_usage where agent = $1 and provider = 'scripted'",
+      [harness.agentName],
+    );
+    expect(rows).toEqual([{ day: "2030-04-01", input_tokens: 10 }]);
     await used(harness.agentName, "2030-04-01", 10, 5);
     await harness.stop();
     const full = await start(stop({ daily_tokens: 100, monthly_usd: 5 }), { ...options, ...harness.next });
