@@ -219,7 +219,7 @@ describe.each(["openai", "anthropic"] as const)("a provider that misbehaves (%s)
       code: "PROVIDER_CIRCUIT_OPEN",
     });
     expect(fake.requests).toHaveLength(before);
-    const { result } = await (await node.request("/health")).json();
+    const { result } = JSON.parse(await (await node.request("/health")).text());
     expect(result.status).toBe("degraded");
     const circuits = Object.values(result.providers).flatMap((provider) => Object(provider).circuits);
     expect(circuits).toContainEqual(
