@@ -319,6 +319,20 @@ function usage(query: URLSearchParams): object {
   return { from, to: "2099-12-31", by, rows: [{ key: `scripted:one\u001b[31m`, ...counts }], total: counts };
 }
 
+function openCircuit(): object {
+  const state = { state: "open", failures: 0, retry_after_s: 12, last_error: "PROVIDER_TIMEOUT" };
+  return { model: `m${hostile}`, ...state };
+}
+
+function reachedBudget(): object {
+  const end = "2030-02-01T00:00:00.000Z";
+  const limits = [
+    { limit: "daily_tokens", used: 10, max: 100, share: 0.1, resets_at: end },
+    { limit: "monthly_usd", used: 5.05, max: 5, share: 1.01, resets_at: end },
+  ];
+  return { on_limit: "stop", state: "reached", limits };
+}
+
 function health(): object {
   return {
     status: "healthy",
@@ -327,8 +341,19 @@ function health(): object {
     uptime_s: 65,
     started_at: new Date().toISOString(),
     draining: false,
-    agents: { main: { provider: `offline${hostile}`, model: hostile, active_turns: 0, waiting: 0, queued: 0 } },
-    providers: { offline: { available: true, model: "", circuits: [] } },
+    agents: {
+      main: {
+        provider: `offline${hostile}`,
+        model: hostile,
+        active_turns: 0,
+        waiting: 0,
+        queued: 0,
+        budget: faults.has("budget-reached") ? reachedBudget() : null,
+      },
+    },
+    providers: {
+      offline: { available: true, model: "", circuits: faults.has("circuit-open") ? [openCircuit()] : [] },
+    },
     channels: { agent: { platform: "agent", state: "up" } },
     memory: { backend: "embedded", reachable: true },
     queues: [],

@@ -44,6 +44,16 @@ describe("a node in the background", () => {
     if (!expected) expect(stdout).not.toContain("audit");
   });
 
+  it("shows which calls are suspended, and which agent has used up its budget", async () => {
+    const cli = await createCli();
+    await cli.node({ standIn: "circuit-open,budget-reached" });
+    const { stdout } = await cli.run(["status"]);
+    expect(stdout).toMatch(
+      /offline available; calls of m\S* are suspended \(PROVIDER_TIMEOUT\), tried again in 12 s\n/,
+    );
+    expect(stdout).toContain("0 queued, 101 % of monthly_usd used: stopped until 2030-02-01T00:00:00.000Z\n");
+  });
+
   it.each([
     ["", /backup +2 h ago on n1, 1\.5 kB\n/],
     ["clock-ahead", /backup +2 h ago on n1, 1\.5 kB\n/],
