@@ -55,7 +55,9 @@ export async function createChannels(config: Config, deps: ChannelDeps): Promise
       for (const channel of channels) {
         channel.onMessage((message) => turns.accept(message));
         channel.onCommand((command) => commands.run(command));
-        if (config.channels[channel.id]?.pairing) channel.onStranger?.((stranger) => deps.pairings.admit(stranger));
+        if (channel.onStranger && config.channels[channel.id]?.pairing) {
+          channel.onStranger((stranger) => deps.pairings.admit(stranger));
+        }
       }
     },
     services: channels.map((channel) => ({
