@@ -207,7 +207,7 @@ const agentAnswers = z.strictObject({
 const channelAnswers = z.strictObject({
   id: z
     .enum(CHANNEL_IDS)
-    .describe("Chat platform, once for each: telegram, or discord, to which a later version connects.")
+    .describe("Chat platform, once for each: telegram or discord.")
     .meta(of("channels", "channel", "ID")),
   token_variable: variableName()
     .optional()

@@ -5,7 +5,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { decorrelatedJitterGenerator, ExponentialBackoff } from "cockatiel";
-import type { ChannelState, Receiver } from "../contracts/channel.ts";
+import type { ChannelState, Receiver, ReceptionPosition } from "../contracts/channel.ts";
 import { CairnError, RuntimeError } from "../contracts/errors.ts";
 import type { Clock, Logger } from "../contracts/ports.ts";
 import type { LeaseTable } from "./leases.ts";
@@ -100,6 +100,7 @@ class ChannelReceiver {
   readonly #deps: ReceiversDeps;
   readonly #onOverlap: (error: RuntimeError) => void;
   readonly #lease: string;
+  readonly #position: ReceptionPosition;
   #ending = AbortSignal.abort();
   #end: () => void = () => undefined;
   /** One after the other: nothing is received anew before what was received before has come to its end. */
@@ -115,6 +116,13 @@ class ChannelReceiver {
     this.#deps = deps;
     this.#onOverlap = onOverlap;
     this.#lease = `channel:${channel.platform}:${channel.receiver.account}`;
+    const { leases, boot } = deps;
+    this.#position = {
+      read: async () => (await leases.read(this.#lease))?.["position"],
+      keep: async (position) => {
+        if (!(await leases.note(this.#lease, boot, { position }))) throw leaseLost();
+      },
+    };
   }
 
   get isReceiving(): boolean {
@@ -212,7 +220,7 @@ class ChannelReceiver {
       if (lost.signal.aborted) return;
       logger.warn({ channel: id }, "the lease of an account could not be kept: another node receives from now on");
       this.state = { state: "connecting", reason: "the lease of its account could not be kept" };
-      lost.abort(new RuntimeError("RUNTIME_LEASE_LOST", "Another node receives for the account."));
+      lost.abort(leaseLost());
       clearTimeout(timer);
       timer = setTimeout(() => this.#isReceiving && this.#onOverlap(overlapping(id)), graceMs);
     };
@@ -261,6 +269,7 @@ class ChannelReceiver {
       const error = await receiver
         .receive({
           signal,
+          position: this.#position,
           connected: (reason) => {
             if (signal.aborted) return;
             failures = 0;
@@ -280,6 +289,10 @@ class ChannelReceiver {
       pauses = pauses.next({});
     }
   }
+}
+
+function leaseLost(): RuntimeError {
+  return new RuntimeError("RUNTIME_LEASE_LOST", "Another node receives for the account.");
 }
 
 function notStopped(channels: readonly string[]): RuntimeError {

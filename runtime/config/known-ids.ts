@@ -1,6 +1,7 @@
 /** Provider and channel ids whose kind (and address, and key variable) need not be written down: from the manifests. */
 
 import { agent } from "../plugins/channels/agent/manifest.ts";
+import { discord } from "../plugins/channels/discord/manifest.ts";
 import { telegram } from "../plugins/channels/telegram/manifest.ts";
 import type { ProviderService } from "../plugins/providers/manifest.ts";
 import { PROVIDERS } from "../plugins/providers/manifests.ts";
@@ -19,7 +20,7 @@ export const PROVIDER_KINDS = [
 export type ProviderKind = Kinds;
 
 /** With those that this version has not built yet. */
-export const CHANNEL_KINDS = [agent.id, telegram.id, "discord", "voice", "console"] as const;
+export const CHANNEL_KINDS = [agent.id, telegram.id, discord.id, "voice", "console"] as const;
 export type ChannelKind = (typeof CHANNEL_KINDS)[number];
 
 export interface KnownProvider {

@@ -52,7 +52,7 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
   {
     ...warning(
       "channels.*",
-      `this version has the channels ${BUILT_CHANNELS.join(" and ")}: nothing is received here, and nothing sent`,
+      `this version has the channels ${BUILT_CHANNELS.join(", ")}: nothing is received here, and nothing sent`,
     ),
     asks: (value, key) => isEnabled(value) && isRecord(value) && !isBuiltChannel(key, value["kind"]),
   },

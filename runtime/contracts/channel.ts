@@ -111,6 +111,16 @@ export interface Reception {
   readonly signal: AbortSignal;
   /** Messages can be received, and are taken: failures from before count no more. `reason`: what does not work all the same. */
   connected(reason?: string): void;
+  /** For a platform that does not keep itself what was taken. */
+  readonly position: ReceptionPosition;
+}
+
+/** Up to where an account's messages were taken, on whichever node; it outlives the nodes. */
+export interface ReceptionPosition {
+  /** What `keep` was given last; undefined: nothing yet. */
+  read(): Promise<unknown>;
+  /** `value`: JSON, of some kilobytes at most. RUNTIME_LEASE_LOST where another node receives by now. */
+  keep(value: unknown): Promise<void>;
 }
 
 export interface CommandRequest {

@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import { startTelegramFake, type TelegramBot } from "../fakes/telegram/index.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
 import type { NodeProcess } from "../support/node-process.ts";
+import { channelState, receiverOf } from "../support/receiving-nodes.ts";
 import { databaseUrl, deploymentOf, killed, runningNode } from "../support/running-node.ts";
 
 const EVENTUALLY = { timeout: EVENTUALLY_MS, interval: 50 };
@@ -30,28 +31,6 @@ const deploymentNamed = (name: string, database: string, url: string, token: str
     },
   });
 
-interface ChannelHealth {
-  readonly state: string;
-  readonly reason: string | null;
-}
-
-async function stateOf(node: NodeProcess): Promise<ChannelHealth> {
-  const { channels } = await node.call<{ channels: { telegram: ChannelHealth } }>("/health");
-  return channels.telegram;
-}
-
-/** The one of them that receives. */
-async function receiverOf(nodes: readonly NodeProcess[]): Promise<NodeProcess> {
-  let found: NodeProcess[] = [];
-  const receiving = async (): Promise<number> => {
-    const states = await Promise.all(nodes.map(stateOf));
-    found = nodes.filter((_, index) => states[index]?.state === "up");
-    return found.length;
-  };
-  await expect.poll(receiving, EVENTUALLY).toBe(1);
-  return found[0] as NodeProcess;
-}
-
 /** The owner writes, and gets one more answer. */
 async function answered(bot: TelegramBot, text: string, chat = 1): Promise<void> {
   const before = bot.state.sent.length;
@@ -71,17 +50,23 @@ it("one node receives while the others send, and each message is answered once w
   const [one, two] = nodes as [NodeProcess, NodeProcess, NodeProcess];
   const except = (...gone: readonly NodeProcess[]) => nodes.filter((node) => !gone.includes(node));
 
-  expect(await receiverOf(nodes)).toBe(one);
-  expect(await stateOf(two)).toEqual({ platform: "telegram", state: "standby", reason: "one receives" });
+  expect(await receiverOf(nodes, "telegram")).toBe(one);
+  expect(await channelState(two, "telegram")).toEqual({
+    platform: "telegram",
+    state: "standby",
+    reason: "one receives",
+  });
   await answered(bot, "hello");
   await answered(bot, "hello to the other one", -100);
   bot.say("a stranger", { from: 2 });
 
   await one.call("/api/admin/drain", { wait: true });
-  const second = await receiverOf(except(one));
+  const second = await receiverOf(except(one), "telegram");
   await answered(bot, "after a drain");
   await one.call("/api/admin/resume", {});
-  await expect.poll(async () => (await stateOf(one)).reason, EVENTUALLY).toMatch(/^(two|three) receives$/);
+  await expect
+    .poll(async () => (await channelState(one, "telegram"))?.reason, EVENTUALLY)
+    .toMatch(/^(two|three) receives$/);
 
   // Some arrive while nobody receives.
   const before = bot.state.sent.length;
@@ -89,9 +74,9 @@ it("one node receives while the others send, and each message is answered once w
   for (let n = 0; n < 20; n++) bot.say(`while it stops ${n}`, { chat: n % 2 === 0 ? 1 : -100 });
   expect(await second.exited).toBe(0);
   await expect.poll(() => bot.state.sent.length, EVENTUALLY).toBe(before + 20);
-  const third = await receiverOf(except(second));
+  const third = await receiverOf(except(second), "telegram");
   await killed(third);
-  await receiverOf(except(second, third));
+  await receiverOf(except(second, third), "telegram");
   await answered(bot, "after a kill");
 
   expect(bot.state.polls).toMatchObject({ most: 1, refused: 0 });

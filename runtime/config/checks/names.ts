@@ -80,6 +80,10 @@ export function checkChannels({ config }: CheckInput): Findings {
     if (channel.kind === "telegram" && channel.owner_id !== undefined && !/^[1-9]\d*$/.test(channel.owner_id)) {
       found.error([...path, "owner_id"], channel.owner_id, "the number of a Telegram user, not a name");
     }
+    if (channel.kind === "discord" && channel.owner_id !== undefined && !/^[1-9]\d{16,19}$/.test(channel.owner_id)) {
+      const allowed = "the id of a Discord user (17 to 20 digits), not a name";
+      found.error([...path, "owner_id"], channel.owner_id, allowed);
+    }
     if (chat && channel.owner_id === undefined && !channel.pairing) {
       found.warn([...path, "owner_id"], "no-effect", "no owner_id and pairing is off: every message will be refused");
     }

@@ -12,7 +12,7 @@ const audioRoute = section({
 const channel = section({
   kind: choice(CHANNEL_KINDS)
     .meta({ derived: true })
-    .describe("Known from the id where the id is a kind. This version has `agent` and `telegram`."),
+    .describe("Known from the id where the id is a kind. This version has `agent`, `telegram` and `discord`."),
   enabled: flag().prefault(true),
   token: text().optional().describe("The bot's token, as a reference such as ${TELEGRAM_TOKEN}."),
   owner_id: identifier()

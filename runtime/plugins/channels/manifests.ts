@@ -1,5 +1,6 @@
 /** Channels beside the HTTP one, which is always there. */
 
+import { discord } from "./discord/manifest.ts";
 import { telegram } from "./telegram/manifest.ts";
 
-export const CHANNELS = [telegram] as const;
+export const CHANNELS = [telegram, discord] as const;

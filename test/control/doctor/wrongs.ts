@@ -432,7 +432,7 @@ export const WRONGS: readonly Wrong[] = [
     id: "config.warnings",
     when: "a channel is not in this version",
     status: "warn",
-    says: /channels\.console.*the channels agent and telegram/,
+    says: /channels\.console.*the channels agent, telegram, discord/,
     yaml: `${MINIMAL}channels:\n  console: {}\n`,
   },
   {

@@ -134,8 +134,8 @@ describe("a configuration that is there", () => {
     ["a node more", { node: ["one", "two", "three"] }, ["    - name: three"], []],
     [
       "a channel more",
-      { channel: ["telegram", "discord"], "channel-owner": ["discord=5"] },
-      ["  discord:", "    token: ${DISCORD_TOKEN}", '    owner_id: "5"'],
+      { channel: ["telegram", "discord"], "channel-owner": ["discord=123456789012345678"] },
+      ["  discord:", "    token: ${DISCORD_TOKEN}", '    owner_id: "123456789012345678"'],
       [],
     ],
     ["an agent less", { agent: ["nova"] }, [], ["  iris: { provider: offline }"]],

@@ -214,4 +214,29 @@ describeEachDatabase("receivers", (open) => {
     await until(() => one.state("chat")?.state === "degraded");
     expect(one.state("chat")?.reason).toBe("its commands could not be listed");
   });
+
+  it("keeps for an account where receiving was, from node to node, and nothing of one that receives no more", async () => {
+    const { receiver } = platform();
+    const { node, leases } = await nodes();
+    const read: unknown[] = [];
+    const receptions: Reception[] = [];
+    const counting = async (reception: Reception): Promise<void> => {
+      receptions.push(reception);
+      const position = await reception.position.read();
+      read.push(position);
+      await reception.position.keep({ count: receptions.length, former: position ?? null });
+      await untilAborted(reception);
+    };
+    const one = node("one", receiver("one", counting));
+    await isUp(one);
+    const two = node("two", receiver("two", counting));
+    await one.handOver();
+    await isUp(two);
+    expect(read).toEqual([undefined, { count: 1, former: null }]);
+    await expect(receptions[0]?.position.keep("late")).rejects.toMatchObject({ code: "RUNTIME_LEASE_LOST" });
+    expect((await leases.read("channel:chat:bot"))?.["position"]).toEqual({
+      count: 2,
+      former: { count: 1, former: null },
+    });
+  });
 });

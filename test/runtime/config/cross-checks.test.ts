@@ -464,8 +464,23 @@ deployment: { target: ${target} }`;
     ],
     [
       "a channel that is not built, without an owner",
+      'channels: { console: { token: "${TG}" } }',
+      ["channels.console not-implemented"],
+    ],
+    [
+      "a Discord channel without an owner",
       'channels: { discord: { token: "${TG}" } }',
-      ["channels.discord not-implemented"],
+      ["channels.discord.owner_id no-effect"],
+    ],
+    [
+      "a Discord channel whose owner is given by a name",
+      'channels: { discord: { token: "${TG}", owner_id: ada } }',
+      ["channels.discord.owner_id invalid-value"],
+    ],
+    [
+      "a Discord channel whose owner is given by a number that is none of Discord's",
+      'channels: { discord: { token: "${TG}", owner_id: 123456789 } }',
+      ["channels.discord.owner_id invalid-value"],
     ],
     [
       "a Telegram channel whose owner is given by a name",

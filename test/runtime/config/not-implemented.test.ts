@@ -29,7 +29,8 @@ test.each<[string, string[]]>([
     ["channels.agent.enabled warning", "channels.agent.pairing warning"],
   ],
   // One finding says it: nothing more of what is in it.
-  ['channels: { discord: { token: "${TG}", owner_id: 1, pairing: on } }', ["channels.discord warning"]],
+  ['channels: { console: { token: "${TG}", owner_id: 1, pairing: on } }', ["channels.console warning"]],
+  ['channels: { discord: { token: "${TG}", owner_id: 100000000000000001, channel_bindings: { "2": main } } }', []],
   ['channels: { telegram: { token: "${TG}", owner_id: 1, channel_bindings: { "1": main }, reconnect: {} } }', []],
   ['channels: { work: { kind: telegram, token: "${TG}", owner_id: 1, base_url: "http://127.0.0.1:1" } }', []],
   ['channels: { telegram: { token: "${TG}", owner_id: 1, pairing: on } }', []],

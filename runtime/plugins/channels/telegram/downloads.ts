@@ -3,14 +3,14 @@
 import type { Api } from "grammy";
 import { GrammyError } from "grammy";
 import type { Message } from "grammy/types";
-import type { Attachment } from "../../../contracts/channel.ts";
 import { ChannelError, RuntimeError } from "../../../contracts/errors.ts";
+import type { FileSource } from "../chat-messages.ts";
 import { connectionError } from "./errors.ts";
 import { given } from "./signal.ts";
 
 export interface Downloads {
-  /** The message's file; null where it has none. RUNTIME_BODY_TOO_LARGE, RUNTIME_NOT_FOUND; CHANNEL_CONNECTION_LOST. */
-  of(message: Message, signal: AbortSignal): Promise<Attachment | null>;
+  /** The message's file, where it has one. */
+  of(message: Message): readonly FileSource[];
 }
 
 const MOST_BYTES = 20 * 1024 ** 2;
@@ -57,11 +57,15 @@ export function createDownloads({ api, files }: { readonly api: Api; readonly fi
   }
 
   return {
-    async of(message, signal) {
+    of(message) {
       const file = fileOf(message);
-      if (file === null) return null;
-      const data = await read(await pathOf(file.id, file.name, signal), file.name, signal);
-      return { name: file.name, mediaType: file.mediaType, data: data.toString("base64") };
+      if (file === null) return [];
+      const { id, name, mediaType } = file;
+      const fetched: FileSource = async (signal) => {
+        const data = await read(await pathOf(id, name, signal), name, signal);
+        return { name, mediaType, data: data.toString("base64") };
+      };
+      return [fetched];
     },
   };
 }

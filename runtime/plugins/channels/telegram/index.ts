@@ -3,19 +3,22 @@
 import { createHash } from "node:crypto";
 import { Api } from "grammy";
 import type { Channel, CommandHandler, MessageHandler, StrangerHandler } from "../../../contracts/channel.ts";
+import { createChatMessages } from "../chat-messages.ts";
 import type { ChannelNeeds } from "../manifest.ts";
+import { createTyping } from "../typing.ts";
 import { chatOf } from "./chat-address.ts";
 import { createDownloads } from "./downloads.ts";
-import { sendingError } from "./errors.ts";
+import { connectionError, sendingError } from "./errors.ts";
 import { createInbound } from "./inbound.ts";
 import { createMessages } from "./messages.ts";
 import { createPolling, POLL_S } from "./polling.ts";
-import { createTyping } from "./typing.ts";
 
 const SERVER = "https://api.telegram.org";
 /** Seconds that a request may take, beyond its long poll; a file takes longer to send, and less than the outbox waits for a sender. */
 const ANSWER_S = 20;
 const UPLOAD_S = 50;
+/** Telegram shows for five seconds that somebody types. */
+const TYPING_MS = 4_500;
 /** Between two changes of a message: a chat takes one a second, a group 20 in a minute (Bots FAQ, limits). */
 const PAUSE_MS = 1_500;
 const GROUP_PAUSE_MS = 4_000;
@@ -29,13 +32,18 @@ export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, lo
   let onCommand: CommandHandler | undefined;
   let onStranger: StrangerHandler | undefined;
   const messages = createMessages(api, uploads);
-  const typing = createTyping(api);
-  const inbound = createInbound({
+  const typing = createTyping({
+    againMs: TYPING_MS,
+    show: (conversation) => {
+      const { chat, thread } = chatOf(conversation);
+      return api.sendChatAction(chat, "typing", thread);
+    },
+  });
+  const inbox = createChatMessages({
     id,
-    bot: token.split(":")[0] ?? "",
-    ownerId,
-    messages,
-    downloads: createDownloads({ api, files: `${apiRoot}/file/bot${token}` }),
+    logger,
+    say: (conversation, text, replyTo) => messages.say(conversation, text, Number(replyTo)),
+    reasonOf: (error) => connectionError(error).message,
     onMessage: async (message) => {
       if (onMessage === undefined) throw new Error("The channel is not connected.");
       return onMessage(message);
@@ -45,6 +53,12 @@ export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, lo
       return onCommand(command);
     },
     onStranger: () => onStranger,
+  });
+  const inbound = createInbound({
+    bot: token.split(":")[0] ?? "",
+    ownerId,
+    downloads: createDownloads({ api, files: `${apiRoot}/file/bot${token}` }),
+    messages: inbox,
     logger,
   });
 

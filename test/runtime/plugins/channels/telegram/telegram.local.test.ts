@@ -61,11 +61,18 @@ async function connected(given: { ownerId?: string } = { ownerId: String(OWNER) 
   return { fake, bot, channel, accepted, commands, handlers, log };
 }
 
+/** Telegram keeps itself what was taken. */
+const UNUSED = { read: async () => undefined, keep: async () => undefined };
+
 /** Receives until it is ended; `failed` is why it has ended by itself. */
 function receiving(channel: Channel) {
   const ending = new AbortController();
   const states: (string | undefined)[] = [];
-  const received = channel.receiver?.receive({ signal: ending.signal, connected: (reason) => states.push(reason) });
+  const received = channel.receiver?.receive({
+    signal: ending.signal,
+    connected: (reason) => states.push(reason),
+    position: UNUSED,
+  });
   const failed = (received ?? Promise.resolve()).then(
     () => null,
     (error: unknown) => error as Error,
@@ -317,7 +324,11 @@ describe("a Telegram channel", () => {
       };
       bot.say("one");
       bot.say("two");
-      const received = channel.receiver?.receive({ signal: ending.signal, connected: () => undefined });
+      const received = channel.receiver?.receive({
+        signal: ending.signal,
+        connected: () => undefined,
+        position: UNUSED,
+      });
       await entered.promise;
       ending.abort(new RuntimeError("RUNTIME_LEASE_LOST", "Another node receives."));
       await received;

@@ -1,0 +1,168 @@
+/**
+ * What becomes of a person's message on a chat platform: a command, a message for an agent, or a sentence that says why it is neither. Of
+ * strangers nothing is taken; with pairing on they are shown a code, alone with the bot and once.
+ */
+
+import type { Attachment, CommandHandler, MessageHandler, StrangerHandler } from "../../contracts/channel.ts";
+import { type CairnError, toCairnError } from "../../contracts/errors.ts";
+import type { Logger } from "../../contracts/ports.ts";
+import { COMMAND_USAGE } from "../../domain/command-line.ts";
+
+export interface ChatMessage {
+  readonly conversation: string;
+  readonly user: string;
+  /** As the platform shows it. */
+  readonly name: string;
+  readonly isOwner: boolean;
+  /** Nobody else reads the conversation. */
+  readonly isPrivate: boolean;
+  /** Of the message, within its conversation: answers refer to it. */
+  readonly id: string;
+  /** Its key in the inbox. */
+  readonly externalId: string;
+  readonly text: string;
+  /** ISO 8601. */
+  readonly sentAt: string;
+  /** Whether the text is a command, with its slash. */
+  readonly isCommand: boolean;
+  /** Whether it holds something that agents are not given, such as a sticker. */
+  readonly hasUnread: boolean;
+  readonly files: readonly FileSource[];
+}
+
+/** Fetches one file of a message. RUNTIME_BODY_TOO_LARGE, RUNTIME_NOT_FOUND; CHANNEL_CONNECTION_LOST. */
+export type FileSource = (signal: AbortSignal) => Promise<Attachment>;
+
+export interface ChatMessages {
+  /**
+   * False where it is a stranger's. Rejects where the message is to come again: the store is unavailable, or the node takes nothing
+   * now.
+   */
+  take(message: ChatMessage, signal: AbortSignal): Promise<boolean>;
+  /** What a command of the owner's answers. Rejects as `onCommand` does. */
+  command(line: string, conversation: string, user: string): Promise<string>;
+}
+
+export interface ChatMessagesDeps {
+  /** As in `channels.<id>`. */
+  readonly id: string;
+  readonly onMessage: MessageHandler;
+  readonly onCommand: CommandHandler;
+  /** Undefined: the owner alone is heard. */
+  onStranger(): StrangerHandler | undefined;
+  readonly logger: Logger;
+  /** Sends a text of the service's own, as an answer to a message. */
+  say(conversation: string, text: string, replyTo: string): Promise<void>;
+  /** What may be logged of a failure of `say`. */
+  reasonOf(error: unknown): string;
+}
+
+/** A first word to a bot, on any platform. */
+const WELCOME = ["I am here. Write to me; commands:", ...Object.values(COMMAND_USAGE)].join("\n");
+/** Attempts to fetch the files of a message, about two minutes with their pauses: all later messages wait for it. */
+const MOST_DOWNLOADS = 8;
+
+export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
+  const { id: channel, onMessage, onCommand, onStranger, logger, say, reasonOf } = deps;
+
+  /** One after the other, and behind the receiving: the platform may be slow to take them. */
+  let answers: Promise<void> = Promise.resolve();
+  /** Of the message whose files could not be fetched last. */
+  let failures = { key: "", count: 0 };
+
+  function answer({ conversation, id }: ChatMessage, text: string): void {
+    answers = answers
+      .then(() => say(conversation, text, id))
+      .catch((error: unknown) => {
+        logger.warn({ reason: reasonOf(error) }, "an answer could not be sent");
+      });
+  }
+
+  async function command(line: string, conversation: string, user: string, owner: boolean): Promise<string> {
+    if (/^\/(?:start|help)\b/.test(line)) return WELCOME;
+    const { text } = await onCommand({ address: { channel, conversation, user }, agent: "", line, owner });
+    return text;
+  }
+
+  async function isHeard(message: ChatMessage): Promise<boolean> {
+    if (message.isOwner) return true;
+    const { user, name, isPrivate: mayAsk } = message;
+    const admission = await onStranger()?.({ channel, user, name, mayAsk });
+    if (admission === undefined) return false;
+    if (!admission.admitted && admission.code !== null) answer(message, askOwner(admission.code));
+    return admission.admitted;
+  }
+
+  async function pass(message: ChatMessage, signal: AbortSignal): Promise<void> {
+    const { attachments, problems } = await fetched(message, signal);
+    if (message.text === "" && attachments.length === 0) {
+      if (problems.length > 0) answer(message, problems.join("\n"));
+      else if (message.hasUnread) {
+        answer(message, "Agents are given text, pictures, recordings and files, and nothing else.");
+      }
+      return;
+    }
+    await onMessage({
+      address: { channel, conversation: message.conversation, user: message.user },
+      agent: "",
+      externalId: message.externalId,
+      text: message.text,
+      owner: message.isOwner,
+      sentAt: message.sentAt,
+      ...(attachments.length === 0 ? {} : { attachments }),
+    });
+    if (problems.length > 0) answer(message, problems.join("\n"));
+  }
+
+  /** A file that the platform does not give out is said; the text goes in without it. So does one that fails again and again. */
+  async function fetched(
+    { conversation, id, files }: ChatMessage,
+    signal: AbortSignal,
+  ): Promise<{ readonly attachments: readonly Attachment[]; readonly problems: readonly string[] }> {
+    const attachments: Attachment[] = [];
+    const problems: string[] = [];
+    for (const file of files) {
+      try {
+        attachments.push(await file(signal));
+      } catch (error) {
+        if (signal.aborted) throw error;
+        const failure = toCairnError(error);
+        const key = `${conversation}:${id}`;
+        if (failure.retryable && (failures.key !== key || failures.count < MOST_DOWNLOADS)) {
+          failures = { key, count: failures.key === key ? failures.count + 1 : 1 };
+          if (failures.count < MOST_DOWNLOADS) throw error;
+        }
+        problems.push(wordsOf(failure));
+      }
+    }
+    return { attachments, problems };
+  }
+
+  return {
+    /** Who wrote it gets an error that a repetition would not mend as an answer; other errors reject. */
+    async take(message, signal) {
+      if (!(await isHeard(message))) return false;
+      try {
+        if (!message.isCommand) await pass(message, signal);
+        else answer(message, await command(message.text, message.conversation, message.user, message.isOwner));
+      } catch (error) {
+        const failure = toCairnError(error);
+        if (failure.retryable) throw error;
+        logger.warn({ code: failure.code, err: error }, "a message was refused");
+        // It came again, without the files that it had: it is in the inbox.
+        if (failure.code !== "RUNTIME_CONFLICT") answer(message, wordsOf(failure));
+      }
+      return true;
+    },
+    command: (line, conversation, user) => command(line, conversation, user, true),
+  };
+}
+
+function askOwner(code: string): string {
+  return `I answer nobody whom my owner does not know. Give my owner this code within an hour: ${code}. When it is approved, write again.`;
+}
+
+/** The message and the hint. */
+export function wordsOf({ message, details }: CairnError): string {
+  return details.hint === undefined ? message : `${message} ${details.hint}`;
+}

@@ -1,0 +1,111 @@
+/**
+ * Messages that are to be taken, in the order of each conversation: those that were missed are read from Discord, before those that the
+ * gateway brings. More than fit into memory are dropped, and read again when there is room.
+ */
+
+import { MOST_MESSAGES } from "./api.ts";
+import type { ReceivedMessage } from "./inbound.ts";
+import { before, type Positions } from "./positions.ts";
+
+export interface BacklogDeps {
+  readonly positions: Positions;
+  isOwner(message: ReceivedMessage): boolean;
+  /** Whether it may be for an agent. */
+  isRelevant(message: ReceivedMessage): boolean;
+  /** False where it is for none. Rejects where it is to come again. */
+  take(message: ReceivedMessage): Promise<boolean>;
+  /** Messages after one; null where the conversation is gone, or closed to the bot. */
+  read(conversation: string, after: string): Promise<readonly ReceivedMessage[] | null>;
+  /** Stores the positions. */
+  store(): Promise<void>;
+  /** A message was taken, or there is none to take. */
+  progress(): void;
+}
+
+export interface Backlog {
+  /** From the gateway. */
+  put(message: ReceivedMessage): void;
+  /** Whatever may have been missed. */
+  readAgain(): void;
+  /** Takes what there is, one after the other, until the signal aborts. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+const MOST_WAITING = 1_000;
+
+export function createBacklog({ positions, isOwner, isRelevant, take, read, store, progress }: BacklogDeps): Backlog {
+  const waiting: ReceivedMessage[] = [];
+  const behind = new Set<string>();
+  /** What may have been missed is read, or about to be. */
+  let isComplete = false;
+  /** Nothing is missing, nothing waits, and nothing is being taken. */
+  let isIdle = false;
+  let resume: () => void = () => undefined;
+
+  function wake(): void {
+    isIdle = false;
+    resume();
+  }
+
+  async function takeNext(message: ReceivedMessage, signal: AbortSignal): Promise<void> {
+    if (signal.aborted || !positions.isNew(message)) return;
+    if (!isRelevant(message)) return positions.advance(message.channel_id, message.id);
+    const isTaken = await take(message);
+    // It comes again, to this receiver or the next one, which know it by its key.
+    if (signal.aborted) return;
+    // Strangers must not fill the positions with conversations of theirs.
+    if (!isTaken && positions.of(message.channel_id) === undefined) return;
+    positions.advance(message.channel_id, message.id);
+    await store();
+    progress();
+  }
+
+  async function catchUp(conversation: string, signal: AbortSignal): Promise<void> {
+    behind.delete(conversation);
+    for (let after = positions.of(conversation); after !== undefined && !signal.aborted; ) {
+      const page = await read(conversation, after);
+      if (page === null) return positions.remove(conversation);
+      const messages = page.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
+      for (const message of messages) await takeNext(message, signal);
+      after = messages.length < MOST_MESSAGES ? undefined : messages.at(-1)?.id;
+    }
+  }
+
+  return {
+    put(message) {
+      const { channel_id: conversation, id } = message;
+      if (!isRelevant(message)) {
+        // So that it need not be read after the next connection.
+        if (isIdle && positions.of(conversation) !== undefined) positions.advance(conversation, id);
+        return;
+      }
+      // From the owner's first message on a conversation is one that is read.
+      if (positions.of(conversation) === undefined && isOwner(message)) positions.advance(conversation, before(id));
+      if (waiting.length < MOST_WAITING) waiting.push(message);
+      else if (positions.of(conversation) !== undefined) behind.add(conversation);
+      wake();
+    },
+    readAgain() {
+      for (const conversation of positions.conversations()) behind.add(conversation);
+      isComplete = true;
+      wake();
+    },
+    async run(signal) {
+      signal.addEventListener("abort", () => wake(), { once: true });
+      while (!signal.aborted) {
+        // Of a conversation that is read again, nothing newer is taken before.
+        const [conversation] = behind;
+        const message = conversation === undefined ? waiting.shift() : undefined;
+        if (conversation !== undefined) await catchUp(conversation, signal);
+        else if (message !== undefined) await takeNext(message, signal);
+        else {
+          isIdle = isComplete;
+          progress();
+          const woken = Promise.withResolvers<void>();
+          resume = woken.resolve;
+          await woken.promise;
+        }
+      }
+    },
+  };
+}

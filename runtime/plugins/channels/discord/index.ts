@@ -1,0 +1,90 @@
+/** Discord: messages of the owner to a bot, in private and on servers, and replies of agents. */
+
+import { createHash } from "node:crypto";
+import type { Channel, CommandHandler, MessageHandler, StrangerHandler } from "../../../contracts/channel.ts";
+import { createChatMessages } from "../chat-messages.ts";
+import type { ChannelNeeds } from "../manifest.ts";
+import { createTyping } from "../typing.ts";
+import { createApi } from "./api.ts";
+import { filesOf } from "./downloads.ts";
+import { connectionError, sendingError } from "./errors.ts";
+import { chatMessage } from "./inbound.ts";
+import { createInteractions } from "./interactions.ts";
+import { createMessages } from "./messages.ts";
+import { createReceiving } from "./receiving.ts";
+
+const SERVER = "https://discord.com/api";
+/** Discord shows for ten seconds that somebody types. */
+const TYPING_MS = 9_000;
+/** Between two changes of a message: a conversation takes five in five seconds, and its reply needs room, too. */
+const PAUSE_MS = 2_000;
+
+export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, logger }: ChannelNeeds): Channel {
+  const stopping = new AbortController();
+  const api = createApi({ token, baseUrl: baseUrl.replace(/\/+$/, ""), signal: stopping.signal });
+  let onMessage: MessageHandler | undefined;
+  let onCommand: CommandHandler | undefined;
+  let onStranger: StrangerHandler | undefined;
+  const messages = createMessages(api);
+  const typing = createTyping({ againMs: TYPING_MS, show: (conversation) => api.type(conversation) });
+  const inbound = createChatMessages({
+    id,
+    logger,
+    say: (conversation, text, replyTo) => messages.say(conversation, text, replyTo),
+    reasonOf: (error) => connectionError(error).message,
+    onMessage: async (message) => {
+      if (onMessage === undefined) throw new Error("The channel is not connected.");
+      return onMessage(message);
+    },
+    onCommand: async (command) => {
+      if (onCommand === undefined) throw new Error("The channel is not connected.");
+      return onCommand(command);
+    },
+    onStranger: () => onStranger,
+  });
+  const interact = createInteractions({ api, ownerId, logger, command: inbound.command });
+
+  return {
+    id,
+    platform: "discord",
+    receiver: {
+      account: createHash("sha256").update(token).digest("hex").slice(0, 32),
+      receive: createReceiving({
+        api,
+        token,
+        ownerId,
+        logger,
+        hearsOthers: () => onStranger !== undefined,
+        take: (message, bot, signal) =>
+          inbound.take(chatMessage(message, { bot, ownerId, files: filesOf(message) }), signal),
+        interact,
+      }),
+    },
+    async start() {},
+    async stop() {
+      stopping.abort();
+      typing.stopAll();
+    },
+    send: (message, keep) => messages.send(message, keep).catch(rethrow),
+    edit: (conversation, messageId, text, overflowIds) =>
+      messages.edit(conversation, messageId, text, overflowIds).catch(rethrow),
+    draftPauseMs: () => PAUSE_MS,
+    react: (conversation, messageId, emoji) => messages.react(conversation, messageId, emoji).catch(rethrow),
+    startTyping: async (conversation) => typing.start(conversation),
+    stopTyping: async (conversation) => typing.stop(conversation),
+    onMessage(handler) {
+      onMessage = handler;
+    },
+    onCommand(handler) {
+      onCommand = handler;
+    },
+    onStranger(handler) {
+      onStranger = handler;
+    },
+  };
+}
+
+/** What the library throws holds the request. */
+function rethrow(error: unknown): never {
+  throw sendingError(error);
+}

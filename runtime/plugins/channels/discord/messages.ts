@@ -1,0 +1,202 @@
+/** Sends, edits and removes messages of a bot: in parts where they are longer than Discord takes. Nothing in them notifies anybody. */
+
+import { createHash } from "node:crypto";
+import { type APIMessageTopLevelComponent, ButtonStyle, ComponentType } from "discord-api-types/v10";
+import { LRUCache } from "lru-cache";
+import type { Attachment, EditResult, KeepSent, OutboundMessage } from "../../../contracts/channel.ts";
+import type { WaitingQuestion } from "../../../contracts/stream.ts";
+import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
+import type { DiscordApi, MessageBody } from "./api.ts";
+import { hasCode, isRefused, refusalOf } from "./errors.ts";
+import { isSnowflake } from "./positions.ts";
+
+export interface Messages {
+  send(message: OutboundMessage, keep?: KeepSent): Promise<EditResult | null>;
+  edit(
+    conversation: string,
+    messageId: string,
+    text: string,
+    overflowIds?: readonly string[],
+  ): Promise<EditResult | null>;
+  react(conversation: string, messageId: string, emoji: string): Promise<void>;
+  say(conversation: string, text: string, replyTo?: string): Promise<void>;
+}
+
+/** Characters of a message (Discord, Create Message); a character outside the BMP is one, or two: they are counted as two. */
+export const MOST_TEXT = 2_000;
+/** Bytes of a file of a bot, where the server pays for no more. */
+const MOST_FILE = 10 * 1024 ** 2;
+/** Rows of buttons, buttons of a row, characters of a button's text. */
+const MOST_ROWS = 5;
+const ROW = 5;
+const MOST_LABEL = 80;
+const UNKNOWN_MESSAGE = 10_008;
+
+/** Text of an agent notifies nobody, whatever it mentions. */
+const QUIET = { allowed_mentions: { parse: [], replied_user: false } } as const satisfies MessageBody;
+
+type Part = (more: MessageBody) => Promise<{ readonly id: string }>;
+
+export function createMessages(api: DiscordApi): Messages {
+  /** Texts of messages that this process has sent or changed last: what a draft shows already is not asked for again. */
+  const texts = new LRUCache<string, string>({ max: 500 });
+
+  async function create(conversation: string, content: string, more: MessageBody) {
+    const made = await api.createMessage(conversation, { content, ...more });
+    texts.set(made.id, content);
+    return made;
+  }
+
+  async function change(conversation: string, id: string, content: string): Promise<void> {
+    if (texts.get(id) === content) return;
+    // Unknown until it is answered.
+    texts.delete(id);
+    await api.editMessage(conversation, id, { content, ...QUIET });
+    texts.set(id, content);
+  }
+
+  async function remove(conversation: string, ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      await api.deleteMessage(conversation, id).catch((error: unknown) => {
+        if (!hasCode(error, UNKNOWN_MESSAGE)) throw error;
+      });
+    }
+  }
+
+  function partsOf(
+    { address, text, notice, question, attachments = [] }: OutboundMessage,
+    shown: readonly string[],
+  ): { readonly written: number; readonly parts: readonly Part[] } {
+    const { conversation } = address;
+    const whole = [text, notice, question && howToAnswer(question)].filter(Boolean).join("\n\n");
+    const written = pieces(whole).map(
+      (content, index): Part =>
+        async (more) => {
+          const draft = shown[index];
+          if (draft === undefined) return create(conversation, content, more);
+          try {
+            await change(conversation, draft, content);
+            return { id: draft };
+          } catch (error) {
+            // Somebody has deleted it.
+            if (!hasCode(error, UNKNOWN_MESSAGE)) throw error;
+            return create(conversation, content, more);
+          }
+        },
+    );
+    const files = attachments.map(
+      (file): Part =>
+        (more) =>
+          sendFile(conversation, file, more),
+    );
+    return { written: written.length, parts: [...written, ...files] };
+  }
+
+  async function sendFile(conversation: string, { name, mediaType, data }: Attachment, more: MessageBody) {
+    const bytes = Buffer.from(data, "base64");
+    const sentence = (why: string) =>
+      api.createMessage(conversation, { content: cut(`The file ${name} could not be sent: ${why}`), ...more });
+    if (bytes.length > MOST_FILE) return sentence("it is larger than the 10 MB that Discord takes.");
+    try {
+      return await api.createMessage(conversation, more, [{ name, data: bytes, contentType: mediaType }]);
+    } catch (error) {
+      if (!isRefused(error) || error.status === 403 || error.status === 404) throw error;
+      return sentence(refusalOf(error));
+    }
+  }
+
+  return {
+    async send(message, keep) {
+      let sent = message.sent ?? null;
+      const shown = message.draft ? [message.draft.primary, ...message.draft.overflow] : [];
+      const { written, parts } = partsOf(message, shown);
+      for (const [index, part] of parts.entries()) {
+        if (sent !== null && index < 1 + sent.overflow.length) continue;
+        const isLast = index === parts.length - 1;
+        const { id } = await part({
+          ...QUIET,
+          ...once(message, index),
+          ...(index === 0 ? replyingTo(message.replyTo) : {}),
+          ...(isLast ? buttons(message.question) : {}),
+        });
+        sent = withPart(sent, id);
+        await keep?.(sent);
+      }
+      await remove(message.address.conversation, shown.slice(written));
+      return sent;
+    },
+    async edit(conversation, messageId, text, overflowIds = []) {
+      const given = [messageId, ...overflowIds];
+      let sent: EditResult | null = null;
+      for (const [index, content] of pieces(text).entries()) {
+        const id = given[index];
+        if (id === undefined) {
+          sent = withPart(sent, (await create(conversation, content, QUIET)).id);
+          continue;
+        }
+        await change(conversation, id, content);
+        sent = withPart(sent, id);
+      }
+      if (sent === null) return null;
+      await remove(conversation, given.slice(1 + sent.overflow.length));
+      return sent;
+    },
+    react: (conversation, messageId, emoji) => api.react(conversation, messageId, emoji),
+    async say(conversation, text, replyTo) {
+      for (const [index, content] of pieces(text).entries()) {
+        const reference = index === 0 ? replyingTo(replyTo) : {};
+        await api.createMessage(conversation, { content, ...QUIET, ...reference });
+      }
+    },
+  };
+}
+
+/** Discord refuses what is white space alone. */
+function pieces(text: string): string[] {
+  return splitMarkdown(text.toWellFormed(), MOST_TEXT).filter((piece) => piece.trim() !== "");
+}
+
+/** One message of it, for what has room for one only. */
+export function cut(text: string): string {
+  const [first = "Done."] = pieces(text);
+  return first;
+}
+
+function withPart(sent: EditResult | null, id: string): EditResult {
+  return sent === null ? { primary: id, overflow: [] } : { ...sent, overflow: [...sent.overflow, id] };
+}
+
+/** Discord makes no second message with the same nonce for some minutes: a part that was sent before a crash is not sent again. */
+function once({ address, turnId, text, notice, question }: OutboundMessage, part: number): MessageBody {
+  // A turn may send several messages: questions, and its reply.
+  const what = JSON.stringify([address.channel, address.conversation, turnId, question?.id, text, notice, part]);
+  return { nonce: createHash("sha256").update(what).digest("base64url").slice(0, 25), enforce_nonce: true };
+}
+
+/** A message that was deleted meanwhile is no reason not to answer. */
+function replyingTo(id: string | undefined): MessageBody {
+  return isSnowflake(id) ? { message_reference: { message_id: id, fail_if_not_exists: false } } : {};
+}
+
+/** A message alone is a new one: it answers no question. */
+function howToAnswer({ choices }: WaitingQuestion): string {
+  const lines = choices.length === 0 ? ["/answer TEXT"] : choices.map((choice) => `/answer ${choice}`);
+  return `Answer with\n${lines.join("\n")}`;
+}
+
+/** What is chosen comes as an interaction, with the command as the button's id. */
+function buttons(question: WaitingQuestion | undefined): MessageBody {
+  const choices = [...new Set(question?.choices)];
+  if (choices.length === 0 || choices.length > MOST_ROWS * ROW) return {};
+  if (choices.some((choice) => choice.trim() === "" || choice.length > MOST_LABEL)) return {};
+  const rows = Array.from({ length: Math.ceil(choices.length / ROW) }, (_, row): APIMessageTopLevelComponent => {
+    const components = choices.slice(row * ROW, (row + 1) * ROW).map((label) => ({
+      type: ComponentType.Button as const,
+      style: ButtonStyle.Secondary as const,
+      label,
+      custom_id: `/answer ${label}`,
+    }));
+    return { type: ComponentType.ActionRow, components };
+  });
+  return { components: rows };
+}

@@ -1,0 +1,949 @@
+/** The Discord channel against the platform's fake, through the contract of channels. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { inspect } from "node:util";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type {
+  Channel,
+  CommandReply,
+  CommandRequest,
+  InboundMessage,
+  OutboundMessage,
+} from "../../../../../runtime/contracts/channel.ts";
+import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
+import type { Logger } from "../../../../../runtime/contracts/ports.ts";
+import type { StreamEvent } from "../../../../../runtime/contracts/stream.ts";
+import { createDiscordChannel } from "../../../../../runtime/plugins/channels/discord/index.ts";
+import { OWNER, Refusal, STRANGER, tooMany } from "../../../../fakes/discord/bot.ts";
+import { type DiscordBot, type DiscordFake, startDiscordFake } from "../../../../fakes/discord/index.ts";
+import { channelContract } from "../../../../support/channel-contract.ts";
+import { until } from "../../../../support/eventually.ts";
+
+/** Everything that is logged, as text. */
+function recordingLogger(lines: string[]): Logger {
+  const write = (bindings: object, message: string): void => {
+    lines.push(`${message} ${inspect(bindings, { depth: 12, showHidden: true })}`);
+  };
+  const logger: Logger = { debug: write, info: write, warn: write, error: write, child: () => logger };
+  return logger;
+}
+
+/** A node's channel; nodes of one bot share the position. */
+async function nodeOf(fake: DiscordFake, bot: DiscordBot, given: { ownerId?: string } = { ownerId: OWNER }) {
+  const log: string[] = [];
+  const channel = createDiscordChannel({
+    id: "discord",
+    token: bot.token,
+    ownerId: given.ownerId,
+    baseUrl: `${fake.url}/`,
+    newId: () => "id",
+    logger: recordingLogger(log),
+  });
+  const accepted: InboundMessage[] = [];
+  const commands: CommandRequest[] = [];
+  const handlers = {
+    message: async (_message: InboundMessage): Promise<void> => undefined,
+    command: async (_command: CommandRequest): Promise<CommandReply> => ({ text: "done" }),
+    events: async function* (): AsyncGenerator<StreamEvent> {},
+  };
+  channel.onMessage(async (message) => {
+    await handlers.message(message);
+    accepted.push(message);
+    return { turnId: `t${accepted.length}`, agent: "main", fresh: true };
+  });
+  channel.onCommand(async (command) => {
+    commands.push(command);
+    return handlers.command(command);
+  });
+  await channel.start();
+  onTestFinished(() => channel.stop());
+  return { channel, accepted, commands, handlers, log };
+}
+
+async function connected() {
+  const fake = await startDiscordFake();
+  const bot = fake.bot();
+  return { fake, bot, ...(await nodeOf(fake, bot)) };
+}
+
+/** What nodes share. */
+interface Stored {
+  position?: unknown;
+  fails?: boolean;
+}
+
+/** Receives until it is ended; `failed` is why it has ended by itself. */
+function receiving(channel: Channel, stored: Stored = {}) {
+  const ending = new AbortController();
+  const states: (string | undefined)[] = [];
+  const received = channel.receiver?.receive({
+    signal: ending.signal,
+    connected: (reason) => states.push(reason),
+    position: {
+      read: async () => stored.position,
+      async keep(position) {
+        if (stored.fails) throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
+        stored.position = structuredClone(position);
+      },
+    },
+  });
+  const failed = (received ?? Promise.resolve()).then(
+    () => null,
+    (error: unknown) => error as Error,
+  );
+  const end = async (reason?: Error): Promise<void> => {
+    ending.abort(reason);
+    await failed;
+  };
+  onTestFinished(() => end());
+  const up = () => until(() => states.length > 0);
+  return { states, failed, end, up };
+}
+
+/** As a node does it: again and again until the test ends. */
+function always(channel: Channel, stored: Stored = {}) {
+  const failures: Error[] = [];
+  let current = receiving(channel, stored);
+  let isOver = false;
+  const loop = async (): Promise<void> => {
+    while (!isOver) {
+      const failure = await current.failed;
+      if (failure === null || isOver) return;
+      failures.push(failure);
+      await sleep(10);
+      current = receiving(channel, stored);
+    }
+  };
+  const looped = loop();
+  const end = async (): Promise<void> => {
+    isOver = true;
+    await current.end();
+    await looped;
+  };
+  onTestFinished(end);
+  return { failures, end, up: () => until(() => current.states.length > 0) };
+}
+
+const unavailable = async (): Promise<void> => {
+  throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
+};
+const reply = ({ direct }: DiscordBot, text: string, more: Partial<OutboundMessage> = {}): OutboundMessage => ({
+  address: { channel: "discord", conversation: direct, user: OWNER },
+  agent: "main",
+  turnId: "t",
+  text,
+  ...more,
+});
+const textsOf = (bot: DiscordBot): string[] => bot.sent().map(({ content }) => content);
+const textsIn = (accepted: readonly InboundMessage[]): string[] => accepted.map(({ text }) => text);
+
+describe("a Discord channel", () => {
+  describe("keeps the contract of channels", () => {
+    // Made by each test of the contract, which starts and stops it.
+    channelContract(async () => {
+      const { channel, bot } = await connected();
+      return { channel, conversation: bot.direct };
+    });
+  });
+
+  describe("receives", () => {
+    it("what the owner writes in private, on servers and in threads, with a key of its own", async () => {
+      const { bot, channel, accepted } = await connected();
+      const stored: Stored = {};
+      const { states, up } = receiving(channel, stored);
+      await up();
+      const [server, thread] = [bot.channel(), bot.channel(11)];
+      const { id } = bot.say("hello");
+      bot.say(`<@${bot.state.me.id}> to all`, { channel: server });
+      bot.say("in a thread", { channel: thread });
+      await until(() => accepted.length === 3);
+      expect(accepted[0]).toEqual({
+        address: { channel: "discord", conversation: bot.direct, user: OWNER },
+        agent: "",
+        externalId: id,
+        text: "hello",
+        owner: true,
+        sentAt: expect.stringMatching(/^20\d\d-.*Z$/),
+      });
+      expect(accepted.slice(1).map(({ address, text }) => [address.conversation, text])).toEqual([
+        [server, "to all"],
+        [thread, "in a thread"],
+      ]);
+      expect(states[0]).toBeUndefined();
+      await until(() => Object.keys(stored.position ?? {}).length === 3);
+    });
+
+    it("nothing of strangers, bots, webhooks and notices, who get no answer and no typing", async () => {
+      const { bot, channel, accepted, commands } = await connected();
+      await receiving(channel).up();
+      const server = bot.channel();
+      const asOwner = { author: { id: OWNER, username: "owner", bot: true } };
+      bot.say("hello", { from: STRANGER });
+      bot.say("/status", { from: STRANGER, channel: server });
+      bot.say("a bot", { channel: server, with: asOwner });
+      bot.say("a webhook", { channel: server, with: { webhook_id: "1" } });
+      bot.say("joined", { channel: server, with: { type: 7 } });
+      const pressed = bot.interact({ type: 3, data: { custom_id: "/answer yes" }, message: { id: "1" } }, STRANGER);
+      bot.say("the owner");
+      await until(() => accepted.length === 1);
+      expect([textsIn(accepted), commands, pressed.answer]).toEqual([["the owner"], [], undefined]);
+      expect([textsOf(bot), bot.state.typing.filter((place) => place !== bot.direct)]).toEqual([[], []]);
+    });
+
+    it("every message of the owner among those of others", async () => {
+      const { bot, channel, accepted } = await connected();
+      await receiving(channel).up();
+      const server = bot.channel();
+      for (let n = 0; n < 100; n++) {
+        bot.say(`${n}`, { channel: server });
+        bot.say("between", { from: STRANGER, channel: server });
+      }
+      await until(() => accepted.length === 100);
+      expect(textsIn(accepted)).toEqual(Array.from({ length: 100 }, (_, n) => `${n}`));
+    });
+
+    it("a message that could not be stored, though others have written after it", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      const first = receiving(channel);
+      await first.up();
+      handlers.message = unavailable;
+      const server = bot.channel();
+      bot.say("refused", { channel: server });
+      expect(await first.failed).toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+      bot.say("after it", { from: STRANGER, channel: server });
+      handlers.message = async () => undefined;
+      const second = receiving(channel);
+      await second.up();
+      expect([bot.state.gateway.resumed, textsIn(accepted)]).toEqual([1, ["refused"]]);
+    });
+
+    it("nobody where there is no owner", async () => {
+      const fake = await startDiscordFake();
+      const bot = fake.bot();
+      const { channel, accepted } = await nodeOf(fake, bot, {});
+      await receiving(channel).up();
+      bot.say("hello");
+      bot.say("/status", { channel: bot.channel() });
+      // Asked for behind them.
+      bot.order(1, null);
+      await until(() => bot.state.gateway.heartbeats > 0);
+      expect([accepted, textsOf(bot)]).toEqual([[], []]);
+    });
+
+    it("what was written while nobody received, in order, before what comes after it", async () => {
+      const { fake, bot, channel, accepted } = await connected();
+      const stored: Stored = {};
+      const server = bot.channel();
+      const first = receiving(channel, stored);
+      await first.up();
+      bot.say("before");
+      bot.say("on a server", { channel: server });
+      await until(() => accepted.length === 2);
+      await first.end();
+      for (let n = 0; n < 250; n++) bot.say(`missed ${n}`, { channel: n % 2 === 0 ? server : bot.direct });
+      bot.say("a stranger", { from: STRANGER, channel: server });
+      // Another node, which has seen nothing of this.
+      const other = await nodeOf(fake, bot);
+      const second = receiving(other.channel, stored);
+      await until(() => bot.state.gateway.identified === 2);
+      bot.say("live", { channel: server });
+      bot.say("live");
+      await until(() => other.accepted.length === 252);
+      await second.up();
+      for (const conversation of [server, bot.direct]) {
+        const texts = textsIn(other.accepted.filter(({ address }) => address.conversation === conversation));
+        const numbers = texts.slice(0, -1).map((text) => Number(text.slice("missed ".length)));
+        expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+        expect([numbers.length, texts.at(-1)]).toEqual([125, "live"]);
+      }
+    });
+
+    it("again a message that could not be stored, in its order, and not what was taken before", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      const stored: Stored = {};
+      const first = receiving(channel, stored);
+      await first.up();
+      bot.say("zero");
+      await until(() => accepted.length === 1);
+      handlers.message = unavailable;
+      bot.say("one");
+      bot.say("two");
+      const server = bot.channel();
+      bot.say("new conversation", { channel: server });
+      expect(await first.failed).toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+      const second = receiving(channel, stored);
+      expect(await second.failed).toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+      // It works only where messages are taken.
+      expect([second.states, textsOf(bot)]).toEqual([[], []]);
+      handlers.message = async () => undefined;
+      await receiving(channel, stored).up();
+      await until(() => accepted.length >= 4);
+      expect(textsIn(accepted).toSorted()).toEqual(["new conversation", "one", "two", "zero"]);
+      expect(textsIn(accepted.filter(({ address }) => address.conversation === bot.direct))).toEqual([
+        "zero",
+        "one",
+        "two",
+      ]);
+      // A failure of the store begins no new sessions, of which there are only so many a day.
+      expect(bot.state.gateway).toMatchObject({ identified: 1, most: 1 });
+    });
+
+    it("counts as connected only when a message is taken", async () => {
+      const { bot, channel, handlers } = await connected();
+      handlers.message = async () => {
+        await until(() => bot.state.commands.length > 0);
+        await sleep(50);
+        await unavailable();
+      };
+      bot.say("one");
+      const { failed, states } = receiving(channel, { position: { [bot.direct]: "1" } });
+      expect(await failed).toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+      expect(states).toEqual([]);
+    });
+
+    it("again what it was taking when it ended, under the same key", async () => {
+      const { fake, bot, channel, accepted, handlers } = await connected();
+      const stored: Stored = {};
+      const first = receiving(channel, stored);
+      await first.up();
+      const held = Promise.withResolvers<void>();
+      const entered = Promise.withResolvers<void>();
+      handlers.message = async ({ text }) => {
+        if (text !== "two") return;
+        entered.resolve();
+        await held.promise;
+      };
+      bot.say("one");
+      bot.say("two");
+      await entered.promise;
+      await first.end();
+      // It is durable after all.
+      held.resolve();
+      const other = await nodeOf(fake, bot);
+      await receiving(other.channel, stored).up();
+      await until(() => accepted.length === 2 && other.accepted.length === 1);
+      expect(other.accepted[0]?.externalId).toBe(accepted[1]?.externalId);
+      expect(bot.state.gateway.most).toBe(1);
+    });
+
+    it("runs no command twice where the position could not be stored", async () => {
+      const { bot, channel, commands } = await connected();
+      const stored: Stored = {};
+      const { up, failures } = always(channel, stored);
+      await up();
+      stored.fails = true;
+      bot.say("/new");
+      await until(() => failures.length > 0);
+      stored.fails = false;
+      bot.say("/status");
+      await until(() => commands.length >= 2);
+      expect(commands.map(({ line }) => line)).toEqual(["/new", "/status"]);
+      await until(() => Object.keys(stored.position ?? {}).length === 1);
+    });
+
+    it("tells the owner why a message is refused for good, and goes on", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      handlers.message = async ({ text }) => {
+        if (text === "ok") return;
+        throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", 'There is no agent "x".', { hint: "Agents: main." });
+      };
+      await receiving(channel).up();
+      const { id } = bot.say("bad");
+      bot.say("ok");
+      await until(() => accepted.length === 1 && bot.sent().length === 1);
+      expect(bot.sent()).toMatchObject([{ content: 'There is no agent "x". Agents: main.', replyTo: id }]);
+    });
+
+    it("a message that was edited or deleted while it waited, as it was, and once", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      await receiving(channel).up();
+      const held = Promise.withResolvers<void>();
+      handlers.message = () => held.promise;
+      bot.say("first");
+      const edited = bot.say("second");
+      edited.content = "changed";
+      bot.event("MESSAGE_UPDATE", { id: edited.id, channel_id: bot.direct, content: "changed" });
+      const deleted = bot.say("third");
+      deleted.deleted = true;
+      bot.event("MESSAGE_DELETE", { id: deleted.id, channel_id: bot.direct });
+      held.resolve();
+      bot.say("fourth");
+      await until(() => accepted.length === 4);
+      expect(textsIn(accepted)).toEqual(["first", "second", "third", "fourth"]);
+    });
+
+    it("in the order of each conversation, all of a burst, once", async () => {
+      const { bot, channel, accepted } = await connected();
+      const { failures, up } = always(channel);
+      await up();
+      const channels = Array.from({ length: 50 }, () => bot.channel());
+      for (let n = 0; n < 5_000; n++) bot.say(`${n}`, { channel: channels[n % 50] ?? "" });
+      await until(() => accepted.length >= 5_000);
+      const byChannel = Map.groupBy(accepted, ({ address }) => address.conversation);
+      expect(byChannel.size).toBe(50);
+      for (const messages of byChannel.values()) {
+        const numbers = messages.map(({ text }) => Number(text));
+        expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+      }
+      expect(new Set(accepted.map(({ externalId }) => externalId)).size).toBe(5_000);
+      expect(failures).toEqual([]);
+    });
+
+    it("lives through what the platform never sends", async () => {
+      const { bot, channel, accepted } = await connected();
+      const { up, failures } = always(channel);
+      await up();
+      const message = { id: "1", channel_id: bot.direct, author: { id: OWNER }, content: "x", type: 0 };
+      const unusual = [
+        {},
+        { id: "1" },
+        { ...message, id: 7 },
+        { ...message, id: "seven" },
+        { ...message, channel_id: null },
+        { ...message, author: null },
+        { ...message, content: null },
+        { ...message, timestamp: "yesterday", id: "2" },
+        { ...message, attachments: "none", id: "3" },
+        { ...message, attachments: [null, 7, { url: 1 }], id: "4" },
+        { ...message, type: "0", id: "5" },
+      ];
+      for (const data of unusual) bot.event("MESSAGE_CREATE", data);
+      const user = { user: { id: OWNER }, channel: { id: bot.direct } };
+      for (const data of [
+        {},
+        { type: 3, ...user },
+        { type: 3, ...user, data: { custom_id: 7 } },
+        { type: 2, ...user },
+      ]) {
+        bot.event("INTERACTION_CREATE", data);
+      }
+      bot.event("SOMETHING_NEW", { a: 1 });
+      for (const data of [null, undefined, 7, "x"]) bot.event("MESSAGE_CREATE", data as never);
+      bot.order(99, { unknown: true });
+      bot.say("after all");
+      await until(() => accepted.some(({ text }) => text === "after all"));
+      expect(failures).toEqual([]);
+    });
+
+    it("says that it types while a turn runs", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      const ends = Promise.withResolvers<void>();
+      handlers.events = async function* () {
+        await ends.promise;
+        yield { type: "turn.failed", turn_id: "t", session: "s", error: {} } as unknown as StreamEvent;
+      };
+      await receiving(channel).up();
+      bot.say("hello");
+      await until(() => accepted.length === 1 && bot.state.typing.length > 0);
+      expect(bot.state.typing[0]).toBe(bot.direct);
+      ends.resolve();
+    });
+  });
+
+  describe("stays connected", () => {
+    it("by resuming a session that was broken off, without a loss and without a new one", async () => {
+      const { bot, channel, accepted } = await connected();
+      bot.state.gateway.heartbeatMs = 20;
+      const { up, failed } = receiving(channel);
+      await up();
+      // Discord's own request, and a connection that breaks without a word.
+      for (const [index, breaking] of [() => bot.order(7, null), () => bot.cut()].entries()) {
+        const beats = bot.state.gateway.heartbeats;
+        await until(() => bot.state.gateway.heartbeats > beats + 2);
+        breaking();
+        bot.say(`meanwhile ${index}`);
+        await until(() => bot.state.gateway.resumed === index + 1 && accepted.length === index + 1);
+      }
+      expect(textsIn(accepted)).toEqual(["meanwhile 0", "meanwhile 1"]);
+      expect(bot.state.gateway).toMatchObject({ identified: 1, open: 1, most: 1 });
+      expect(await Promise.race([failed, "it goes on"])).toBe("it goes on");
+    });
+
+    it("by resuming after a pause where a connection did not last", async () => {
+      const { bot, channel, accepted } = await connected();
+      const { up, failures } = always(channel);
+      await up();
+      bot.disconnect(4_000);
+      bot.say("meanwhile");
+      await until(() => accepted.length === 1 && bot.state.gateway.resumed === 1);
+      expect(failures).toMatchObject([{ message: "Discord's gateway has closed the connection (4000)." }]);
+      expect(bot.state.gateway.identified).toBe(1);
+    });
+
+    it("by a new session where the former one has ended, and reads what it has missed", async () => {
+      const { bot, channel, accepted } = await connected();
+      const { up, failures } = always(channel);
+      await up();
+      // Known no more: after a long pause, for instance.
+      for (const session of bot.state.sessions.values()) session.socket?.close(4_000);
+      bot.state.sessions.clear();
+      bot.say("missed");
+      await until(() => accepted.length === 1);
+      bot.order(9, false);
+      bot.say("missed too", { isUnheard: true });
+      await until(() => accepted.length === 2);
+      bot.disconnect(4_009);
+      bot.say("and again", { isUnheard: true });
+      await until(() => accepted.length === 3);
+      expect(textsIn(accepted)).toEqual(["missed", "missed too", "and again"]);
+      expect(bot.state.gateway.identified).toBe(4);
+      expect(failures.at(-1)?.message).toBe("Discord's gateway has closed the connection (4009).");
+    });
+
+    it("by giving up a connection that acknowledges no heartbeats", async () => {
+      const { bot, channel, accepted } = await connected();
+      bot.state.gateway.heartbeatMs = 20;
+      const { up, failures } = always(channel);
+      await up();
+      bot.state.gateway.isZombie = true;
+      await until(() => failures.length > 0 || bot.state.gateway.resumed > 0);
+      bot.state.gateway.isZombie = false;
+      bot.say("after all");
+      await until(() => accepted.length === 1);
+      expect(failures.every(({ message }) => message === "Discord's gateway acknowledges no heartbeats.")).toBe(true);
+    });
+
+    it("says what is wrong in sentences without the token, and ends", async () => {
+      const { fake, bot, channel, commands, log } = await connected();
+      const failures: string[] = [];
+      const fails = async (): Promise<void> => {
+        const error = await receiving(channel).failed;
+        expect(error).toBeInstanceOf(ChannelError);
+        failures.push(error?.message ?? "");
+      };
+      fake.fault = "down";
+      await fails();
+      fake.fault = "bad-gateway";
+      await fails();
+      fake.fault = "none";
+      bot.state.refuse = ({ path }) => (path === "/gateway/bot" ? new Refusal(500, 0, "Internal") : undefined);
+      await fails();
+      bot.state.refuse = undefined;
+      bot.state.gateway.refusedIntents = 1 << 15;
+      await fails();
+      bot.state.gateway.refusedIntents = 0;
+      bot.state.starts = 0;
+      await fails();
+      bot.state.starts = 10;
+      const { up, end } = receiving(channel);
+      await up();
+      bot.state.refuse = ({ method, path }) =>
+        method === "POST" && path.endsWith("/messages") ? new Refusal(403, 50_013, "Missing Permissions") : undefined;
+      const { id } = bot.interact({ type: 2, data: { type: 1, name: "status" } });
+      bot.say("/status");
+      await until(() => commands.length === 2 && log.some((line) => line.includes("could not be sent")));
+      await end();
+      bot.state.refuse = undefined;
+      bot.revoke();
+      await fails();
+      expect(failures).toEqual([
+        expect.stringMatching(/^Discord cannot be reached \(\w+\)\.$/),
+        "Discord answers 502.",
+        "Discord answers 500.",
+        expect.stringContaining("switch on Message Content Intent"),
+        expect.stringContaining("Discord lets the bot begin no session for 10 min"),
+        expect.stringContaining("Discord refuses the bot's token"),
+      ]);
+      const all = [...failures, ...log].join("\n");
+      for (const { token } of bot.state.interactions) expect(all).not.toContain(token);
+      expect([all.includes(bot.token), all.includes(bot.token.split(".")[2] ?? ""), id === ""]).toEqual([
+        false,
+        false,
+        false,
+      ]);
+    });
+
+    it("refused by the gateway alone, it says so too", async () => {
+      const { bot, channel } = await connected();
+      const first = receiving(channel);
+      await first.up();
+      bot.disconnect(4_004);
+      expect(await first.failed).toMatchObject({ message: expect.stringContaining("refuses the bot's token") });
+    });
+
+    it("ends at once, whatever it waits for: the store, a file, or a gateway that says nothing", async () => {
+      const { fake, bot, channel, handlers } = await connected();
+      const entered = Promise.withResolvers<void>();
+      handlers.message = () => {
+        entered.resolve();
+        return new Promise(() => undefined);
+      };
+      const first = receiving(channel);
+      await first.up();
+      bot.say("hello");
+      await entered.promise;
+      await first.end();
+      const began = Promise.withResolvers<void>();
+      const slow = bot.file("slow.txt", async function* () {
+        yield Buffer.from("x");
+        began.resolve();
+        await new Promise(() => undefined);
+      });
+      bot.say("slow", { with: { attachments: [slow] } });
+      handlers.message = async () => undefined;
+      const second = receiving(channel);
+      await began.promise;
+      await second.end();
+      fake.fault = "silent";
+      const third = receiving(channel);
+      await third.end();
+      expect(bot.state.gateway.open).toBe(0);
+    });
+
+    it("survives its end while it connects, and what comes of that", async () => {
+      const { fake, bot, channel } = await connected();
+      await receiving(channel).end();
+      bot.state.refuse = ({ path }) => {
+        if (path === "/gateway/bot") fake.fault = "silent";
+        return undefined;
+      };
+      const { end } = receiving(channel);
+      await until(() => fake.fault === "silent");
+      await end();
+      await fake.close();
+    });
+
+    it("says nothing more to Discord where another node may receive already", async () => {
+      const { bot, channel, handlers } = await connected();
+      const stored: Stored = {};
+      const { up, end } = receiving(channel, stored);
+      await up();
+      const entered = Promise.withResolvers<void>();
+      handlers.message = () => {
+        entered.resolve();
+        return new Promise(() => undefined);
+      };
+      bot.say("one", { channel: bot.channel() });
+      await entered.promise;
+      stored.position = "another node's";
+      await end(new RuntimeError("RUNTIME_LEASE_LOST", "Another node receives."));
+      await until(() => bot.state.gateway.open === 0);
+      // Its session was not ended, and nothing was stored.
+      expect([bot.state.sessions.size, stored.position]).toEqual([1, "another node's"]);
+    });
+
+    it("forgets a channel that is gone, and reads the others", async () => {
+      const { bot, channel, accepted } = await connected();
+      const stored: Stored = {};
+      const server = bot.channel();
+      const first = receiving(channel, stored);
+      await first.up();
+      bot.say("here", { channel: server });
+      await until(() => accepted.length === 1);
+      await first.end();
+      bot.say("missed");
+      (bot.state.channels.get(server) ?? { isClosed: false }).isClosed = true;
+      const second = receiving(channel, stored);
+      await second.up();
+      // Behind all that was missed.
+      bot.say("live");
+      await until(() => accepted.length === 3);
+      await second.end();
+      expect(Object.keys(stored.position ?? {})).toEqual([bot.direct]);
+    });
+  });
+
+  describe("takes commands", () => {
+    it("as text, and answers them, and says what is wrong with one", async () => {
+      const { bot, channel, commands, accepted, handlers } = await connected();
+      handlers.command = async ({ line }) => {
+        if (line === "/dance") {
+          throw new RuntimeError("RUNTIME_COMMAND_UNKNOWN", "There is no command /dance.", {
+            hint: "Commands: /stop.",
+          });
+        }
+        return { text: `did ${line}` };
+      };
+      await receiving(channel).up();
+      for (const line of ["/think high", `<@${bot.state.me.id}> /stop`, "/dance", "/help", "/etc/hosts is a file"]) {
+        bot.say(line);
+      }
+      await until(() => bot.sent().length === 4 && accepted.length === 1);
+      expect(commands.map(({ line, owner, agent }) => [line, owner, agent])).toEqual([
+        ["/think high", true, ""],
+        ["/stop", true, ""],
+        ["/dance", true, ""],
+      ]);
+      expect(textsOf(bot)).toEqual([
+        "did /think high",
+        "did /stop",
+        "There is no command /dance. Commands: /stop.",
+        expect.stringContaining("/interrupt TEXT - abort"),
+      ]);
+      expect(textsIn(accepted)).toEqual(["/etc/hosts is a file"]);
+    });
+
+    it("from Discord's menu, which it writes where it is another one", async () => {
+      const { fake, bot, channel, commands, handlers } = await connected();
+      await receiving(channel).up();
+      await until(() => bot.state.commands.length > 0);
+      expect(bot.state.commands).toContainEqual(
+        expect.objectContaining({
+          name: "think",
+          options: [{ type: 3, name: "text", description: "[off|low|medium|high]", required: false }],
+        }),
+      );
+      handlers.command = async ({ line }) => ({ text: `did ${line}` });
+      const options = [{ type: 3, name: "text", value: "high" }];
+      const used = bot.interact({ type: 2, data: { type: 1, name: "think", options } });
+      await until(() => used.answer === "did /think high");
+      expect(commands.map(({ line, address }) => [line, address.conversation])).toEqual([["/think high", bot.direct]]);
+      const written = () =>
+        bot.state.calls.filter(({ method, path }) => method === "PUT" && path.endsWith("/commands"));
+      const other = await nodeOf(fake, bot);
+      await receiving(other.channel).up();
+      await until(() => bot.state.calls.filter(({ path }) => path.endsWith("/commands")).length >= 3);
+      expect(written()).toHaveLength(1);
+    });
+
+    it("and says where the menu could not be written, and receives all the same", async () => {
+      const { bot, channel } = await connected();
+      bot.state.refuse = ({ path }) =>
+        path.endsWith("/commands") ? new Refusal(403, 50_001, "Missing Access") : undefined;
+      const { states } = receiving(channel);
+      const problem = "the menu of commands could not be set: Discord answers 403: Missing Access (50001).";
+      await until(() => states.includes(problem));
+    });
+
+    it("from buttons of questions, pressed by the owner, once", async () => {
+      const { bot, channel, commands } = await connected();
+      await receiving(channel).up();
+      const question = { id: "q", text: "Which?", choices: ["red", "blue"], expires_at: "2030-01-01T00:00:00Z" };
+      await channel.send(reply(bot, "Which?", { question }));
+      const [asked] = bot.sent();
+      expect(asked?.content).toBe("Which?\n\nAnswer with\n/answer red\n/answer blue");
+      expect(asked?.components).toMatchObject([
+        {
+          components: [
+            { label: "red", custom_id: "/answer red" },
+            { label: "blue", custom_id: "/answer blue" },
+          ],
+        },
+      ]);
+      const press = { type: 3, data: { custom_id: "/answer blue", component_type: 2 }, message: { id: asked?.id } };
+      bot.interact(press, STRANGER);
+      const pressed = bot.interact(press);
+      await until(() => pressed.answer === "done" && asked?.components.length === 0);
+      expect(commands.map(({ line }) => line)).toEqual(["/answer blue"]);
+    });
+  });
+
+  describe("takes files", () => {
+    it("of each kind, with their text, all of a message", async () => {
+      const { bot, channel, accepted } = await connected();
+      await receiving(channel).up();
+      const photo = bot.file("a.png", () => [Buffer.from("abc")]);
+      const text = bot.file("b.txt", () => [Buffer.from("de")]);
+      const attachments = [
+        { ...photo, content_type: "image/png" },
+        { ...text, content_type: "text/plain; charset=utf-8" },
+      ];
+      bot.say("two files", { with: { attachments } });
+      await until(() => accepted.length === 1);
+      expect(accepted[0]?.attachments).toEqual([
+        { name: "a.png", mediaType: "image/png", data: Buffer.from("abc").toString("base64") },
+        { name: "b.txt", mediaType: "text/plain", data: Buffer.from("de").toString("base64") },
+      ]);
+    });
+
+    it("up to 25 MB, whatever was said about their size: the text goes in without what is larger", async () => {
+      const { bot, channel, accepted } = await connected();
+      await receiving(channel).up();
+      const piece = Buffer.alloc(1024 ** 2);
+      const honest = bot.file("honest", () => [piece], 2 * 1024 ** 3);
+      const endless = bot.file("endless", function* () {
+        for (;;) yield piece;
+      });
+      const gone = {
+        ...bot.file("gone", () => []),
+        url: String(bot.file("x", () => []).url).replace("/cdn/", "/none/"),
+      };
+      for (const file of [honest, endless, gone]) bot.say("look", { with: { attachments: [file] } });
+      bot.say("", { with: { sticker_items: [{ id: "1", name: "wave" }] } });
+      await until(() => bot.sent().length === 4);
+      expect(accepted.map(({ text, attachments }) => [text, attachments])).toEqual(Array(3).fill(["look", undefined]));
+      expect(textsOf(bot)).toEqual([
+        "A message may bring files of 25 MB in all; not taken: honest.",
+        "A message may bring files of 25 MB in all; not taken: endless.",
+        "Discord does not give out the file gone.",
+        "Agents are given text, pictures, recordings and files, and nothing else.",
+      ]);
+    });
+
+    it("again where they could not be fetched, and lets no message wait for them for ever", async () => {
+      const { bot, channel, accepted } = await connected();
+      const { up, failures } = always(channel);
+      await up();
+      const broken = bot.file("broken", () => {
+        throw new Error("the file's server fails");
+      });
+      let attempts = 0;
+      const late = bot.file("late", async function* () {
+        if (++attempts < 3) throw new Error("not yet");
+        yield Buffer.from("here");
+      });
+      bot.say("one", { with: { attachments: [late] } });
+      await until(() => accepted.length === 1);
+      bot.say("two", { with: { attachments: [broken] } });
+      await until(() => accepted.length === 2 && bot.sent().length === 1);
+      expect(accepted.map(({ text, attachments }) => [text, attachments?.length])).toEqual([
+        ["one", 1],
+        ["two", undefined],
+      ]);
+      expect(failures.length).toBe(2 + 7);
+      expect(textsOf(bot)).toEqual(["A file could not be fetched from Discord."]);
+    });
+  });
+
+  describe("sends", () => {
+    it("a long text in parts that Discord takes, within its limits, and goes on with the rest after a failure", async () => {
+      const { bot, channel } = await connected();
+      const text = Array.from({ length: 2_000 }, (_, n) => `word${n}`).join(" ");
+      const kept: unknown[] = [];
+      bot.state.refuse = ({ path }) =>
+        path.endsWith("/messages") && bot.sent().length === 6 ? new Refusal(500, 0, "Internal") : undefined;
+      const keep = async (sent: unknown): Promise<void> => void kept.push(sent);
+      await expect(channel.send(reply(bot, text), keep)).rejects.toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+      const [primary = "", ...overflow] = bot.sent().map(({ id }) => id);
+      expect(kept.at(-1)).toEqual({ primary, overflow });
+      bot.state.refuse = undefined;
+      await channel.send(reply(bot, text, { sent: { primary, overflow } }), keep);
+      expect(textsOf(bot).join(" ")).toBe(text);
+      expect(bot.state.limit.refused).toBe(0);
+    });
+
+    it("a code block that goes on in the next message, and no empty ones", async () => {
+      const { bot, channel } = await connected();
+      await channel.send(reply(bot, `Here:\n\n\`\`\`ts\n${"const a = 1;\n".repeat(300)}\`\`\`\n${"\n".repeat(3_000)}`));
+      const texts = textsOf(bot);
+      expect(texts.length).toBeGreaterThan(1);
+      expect(texts.slice(1).every((text) => text.startsWith("```ts\n"))).toBe(true);
+      expect(texts.every((text) => text.split("```").length % 2 === 1)).toBe(true);
+      expect(await channel.send(reply(bot, " \n "))).toBeNull();
+    });
+
+    it("notifies nobody, and answers the message that it answers, also where that is gone", async () => {
+      const { bot, channel } = await connected();
+      const asked = bot.say("asked");
+      await channel.send(reply(bot, "@everyone see <@1>", { replyTo: asked.id }));
+      asked.deleted = true;
+      await channel.send(reply(bot, "again", { replyTo: asked.id, turnId: "u", notice: "It was interrupted." }));
+      await channel.edit?.(bot.direct, bot.sent()[0]?.id ?? "", "@here");
+      expect(bot.sent().map(({ content, replyTo }) => [content, replyTo])).toEqual([
+        ["@here", asked.id],
+        ["again\n\nIt was interrupted.", undefined],
+      ]);
+      const written = bot.state.calls.filter(({ method, path }) => method !== "GET" && path.includes("/messages"));
+      expect(written).toHaveLength(3);
+      for (const { body } of written) expect(body["allowed_mentions"]).toEqual({ parse: [], replied_user: false });
+    });
+
+    it("no part twice where a crash has lost that it was sent, and every message of a turn", async () => {
+      const { bot, channel } = await connected();
+      const question = { id: "q", text: "Sure?", choices: [], expires_at: "2030-01-01T00:00:00Z" };
+      const first = await channel.send(reply(bot, "Sure?", { question }));
+      expect(await channel.send(reply(bot, "Sure?", { question }))).toEqual(first);
+      await channel.send(reply(bot, "Sure?"));
+      await channel.send(reply(bot, "Sure?", { turnId: "another" }));
+      expect(textsOf(bot)).toEqual(["Sure?\n\nAnswer with\n/answer TEXT", "Sure?", "Sure?"]);
+    });
+
+    it("no part twice where the connection breaks in the middle of sending", async () => {
+      const { fake, bot, channel } = await connected();
+      fake.fault = "unanswered";
+      await expect(channel.send(reply(bot, "hello"))).rejects.toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+      fake.fault = "none";
+      const sent = await channel.send(reply(bot, "hello"));
+      expect(bot.sent()).toMatchObject([{ content: "hello", id: sent?.primary }]);
+    });
+
+    it("files, and a sentence for one that Discord does not take", async () => {
+      const { bot, channel } = await connected();
+      const file = (name: string, bytes: Buffer) => ({ name, mediaType: "text/plain", data: bytes.toString("base64") });
+      const attachments = [
+        file("a.txt", Buffer.from("abc")),
+        file("large.bin", Buffer.alloc(10 * 1024 ** 2 + 1)),
+        file("refused.txt", Buffer.from("x")),
+      ];
+      bot.state.refuse = ({ files }) =>
+        files[0]?.name === "refused.txt"
+          ? new Refusal(400, 240_000, "Message blocked by harmful links filter")
+          : undefined;
+      await channel.send(reply(bot, "Here:", { attachments }));
+      expect(bot.sent().map(({ content, files }) => files[0]?.name ?? content)).toEqual([
+        "Here:",
+        "a.txt",
+        "The file large.bin could not be sent: it is larger than the 10 MB that Discord takes.",
+        "The file refused.txt could not be sent: Discord answers 400: Message blocked by harmful links filter (240000).",
+      ]);
+      expect(bot.sent()[1]?.files[0]?.bytes.toString()).toBe("abc");
+    });
+
+    it("leaves long pauses that Discord asks for to the outbox, and keeps short ones", async () => {
+      const { bot, channel } = await connected();
+      bot.state.refuse = () => tooMany(3_000, true);
+      await expect(channel.send(reply(bot, "later"))).rejects.toMatchObject({
+        retryable: true,
+        details: { retryAfterS: 3_001 },
+      });
+      const short = await connected();
+      let refused = 0;
+      short.bot.state.refuse = () => (refused++ < 1 ? tooMany(0.01) : undefined);
+      await short.channel.send(reply(short.bot, "soon"));
+      expect([textsOf(short.bot), refused]).toEqual([["soon"], 2]);
+    });
+
+    it("nothing again that Discord refuses for good", async () => {
+      const { bot, channel } = await connected();
+      bot.state.refuse = () => new Refusal(403, 50_007, "Cannot send messages to this user");
+      await expect(channel.send(reply(bot, "hello"))).rejects.toMatchObject({
+        code: "CHANNEL_REFUSED",
+        retryable: false,
+        message: "Discord answers 403: Cannot send messages to this user (50007).",
+      });
+    });
+
+    it("again what was sent with a token that was refused for a moment", async () => {
+      const { bot, channel } = await connected();
+      bot.state.refuse = () => new Refusal(401, 0, "401: Unauthorized");
+      await expect(channel.send(reply(bot, "hello"))).rejects.toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+      bot.state.refuse = undefined;
+      await channel.send(reply(bot, "hello"));
+      expect(textsOf(bot)).toEqual(["hello"]);
+    });
+
+    it("nothing any more when it has stopped", async () => {
+      const { fake, bot, channel } = await connected();
+      fake.fault = "silent";
+      const sending = channel.send(reply(bot, "hello"));
+      await channel.stop();
+      await expect(sending).rejects.toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+    });
+
+    it("edits: what is longer gets further messages, what is shorter loses them", async () => {
+      const { bot, channel } = await connected();
+      const { primary = "" } = (await channel.send(reply(bot, "short"))) ?? {};
+      const longer = await channel.edit?.(bot.direct, primary, "long ".repeat(700));
+      expect(longer).toEqual({ primary, overflow: [expect.any(String)] });
+      expect(bot.sent()).toHaveLength(2);
+      const overflow = longer?.overflow ?? [];
+      expect(await channel.edit?.(bot.direct, primary, "short", overflow)).toEqual({ primary, overflow: [] });
+      expect(textsOf(bot)).toEqual(["short"]);
+      // It was removed by somebody already.
+      expect(await channel.edit?.(bot.direct, primary, "short", overflow)).toEqual({ primary, overflow: [] });
+      await expect(channel.edit?.(bot.direct, "1", "gone")).rejects.toMatchObject({ code: "CHANNEL_REFUSED" });
+      bot.state.refuse = ({ method }) => (method === "POST" ? new Refusal(500, 0, "Internal") : undefined);
+      await expect(channel.edit?.(bot.direct, primary, "long ".repeat(700))).rejects.toMatchObject({
+        code: "CHANNEL_CONNECTION_LOST",
+      });
+    });
+
+    it("reactions that Discord has", async () => {
+      const { bot, channel } = await connected();
+      const { primary = "" } = (await channel.send(reply(bot, "hello"))) ?? {};
+      await channel.react?.(bot.direct, primary, "👍");
+      expect(bot.sent()[0]?.reactions).toEqual(["👍"]);
+      await expect(channel.react?.(bot.direct, primary, "x")).rejects.toThrow("Unknown Emoji");
+    });
+  });
+});
