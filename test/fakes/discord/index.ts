@@ -265,7 +265,10 @@ function botOf(token: string, state: BotState, made: Made): DiscordBot {
         ...more,
       };
       place.messages.push(message);
-      if (!isUnheard) publish(state, "MESSAGE_CREATE", shown(message), place.type === 1);
+      const isDirect = place.type === 1;
+      // The gateway names the server; REST does not.
+      const event = { ...shown(message), ...(isDirect ? {} : { guild_id: "1" }) };
+      if (!isUnheard) publish(state, "MESSAGE_CREATE", event, isDirect);
       return message;
     },
     interact(interaction, from = OWNER, channel = direct) {

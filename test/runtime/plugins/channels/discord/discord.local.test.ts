@@ -9,10 +9,10 @@ import type {
   CommandRequest,
   InboundMessage,
   OutboundMessage,
+  Stranger,
 } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
 import type { Logger } from "../../../../../runtime/contracts/ports.ts";
-import type { StreamEvent } from "../../../../../runtime/contracts/stream.ts";
 import { createDiscordChannel } from "../../../../../runtime/plugins/channels/discord/index.ts";
 import { OWNER, Refusal, STRANGER, tooMany } from "../../../../fakes/discord/bot.ts";
 import { type DiscordBot, type DiscordFake, startDiscordFake } from "../../../../fakes/discord/index.ts";
@@ -44,7 +44,6 @@ async function nodeOf(fake: DiscordFake, bot: DiscordBot, given: { ownerId?: str
   const handlers = {
     message: async (_message: InboundMessage): Promise<void> => undefined,
     command: async (_command: CommandRequest): Promise<CommandReply> => ({ text: "done" }),
-    events: async function* (): AsyncGenerator<StreamEvent> {},
   };
   channel.onMessage(async (message) => {
     await handlers.message(message);
@@ -188,6 +187,45 @@ describe("a Discord channel", () => {
       await until(() => accepted.length === 1);
       expect([textsIn(accepted), commands, pressed.answer]).toEqual([["the owner"], [], undefined]);
       expect([textsOf(bot), bot.state.typing.filter((place) => place !== bot.direct)]).toEqual([[], []]);
+    });
+
+    it("of others who are admitted, as another user's; a stranger is shown a code once, alone with the bot", async () => {
+      const { bot, channel, accepted, commands } = await connected();
+      const admitted = "100000000000000003";
+      const asked: Stranger[] = [];
+      channel.onStranger?.(async (stranger) => {
+        asked.push(stranger);
+        if (stranger.user === admitted) return { admitted: true };
+        return { admitted: false, code: asked.length === 1 ? "ABCD-EFGH" : null };
+      });
+      const stored: Stored = {};
+      await receiving(channel, stored).up();
+      const server = bot.channel();
+      bot.say("let me in", { from: STRANGER });
+      bot.say("let me in", { from: STRANGER });
+      bot.say("let me in", { from: STRANGER, channel: server });
+      bot.say("hello", { from: admitted });
+      bot.say("/status", { from: admitted, channel: server });
+      bot.say("I am the owner");
+      await until(() => accepted.length === 2 && commands.length === 1);
+      expect(accepted.map(({ text, owner, address: { user } }) => [text, owner, user])).toEqual([
+        ["hello", false, admitted],
+        ["I am the owner", true, OWNER],
+      ]);
+      expect(commands).toMatchObject([{ line: "/status", owner: false }]);
+      expect(asked.map(({ user, mayAsk }) => [user, mayAsk])).toEqual([
+        [STRANGER, true],
+        [STRANGER, true],
+        [STRANGER, false],
+        [admitted, true],
+        [admitted, false],
+      ]);
+      await until(() => textsOf(bot).length === 2);
+      expect(textsOf(bot)[0]).toMatch(/this code within an hour: ABCD-EFGH\./);
+      // A stranger's own conversation is not one whose missed messages are read.
+      const strangers = bot.sent()[0]?.channel_id ?? "";
+      await until(() => stored.position !== undefined);
+      expect(Object.keys(stored.position ?? {})).not.toContain(strangers);
     });
 
     it("every message of the owner among those of others", async () => {
@@ -423,20 +461,6 @@ describe("a Discord channel", () => {
       bot.say("after all");
       await until(() => accepted.some(({ text }) => text === "after all"));
       expect(failures).toEqual([]);
-    });
-
-    it("says that it types while a turn runs", async () => {
-      const { bot, channel, accepted, handlers } = await connected();
-      const ends = Promise.withResolvers<void>();
-      handlers.events = async function* () {
-        await ends.promise;
-        yield { type: "turn.failed", turn_id: "t", session: "s", error: {} } as unknown as StreamEvent;
-      };
-      await receiving(channel).up();
-      bot.say("hello");
-      await until(() => accepted.length === 1 && bot.state.typing.length > 0);
-      expect(bot.state.typing[0]).toBe(bot.direct);
-      ends.resolve();
     });
   });
 
@@ -936,6 +960,38 @@ describe("a Discord channel", () => {
       await expect(channel.edit?.(bot.direct, primary, "long ".repeat(700))).rejects.toMatchObject({
         code: "CHANNEL_CONNECTION_LOST",
       });
+    });
+
+    it("what it has shown of a reply changed into the reply: further messages, fewer ones, and a new one for one that is gone", async () => {
+      const { bot, channel } = await connected();
+      const draft = (await channel.send(reply(bot, "long ".repeat(700)))) ?? { primary: "", overflow: [] };
+      expect(draft.overflow).toHaveLength(1);
+      expect(await channel.send(reply(bot, "short", { draft }))).toEqual({ primary: draft.primary, overflow: [] });
+      expect(textsOf(bot)).toEqual(["short"]);
+      const again = { primary: draft.primary, overflow: [] };
+      const longer = await channel.send(reply(bot, "long ".repeat(700), { draft: again }));
+      expect(longer).toEqual({ primary: draft.primary, overflow: [expect.any(String)] });
+      // Its owner has deleted it meanwhile.
+      for (const message of bot.sent()) message.deleted = true;
+      const anew = await channel.send(reply(bot, "once more", { draft: again }));
+      expect(anew?.primary).not.toBe(draft.primary);
+      expect(textsOf(bot)).toEqual(["once more"]);
+      // What is shown already is not asked for.
+      const edits = () => bot.state.calls.filter(({ method }) => method === "PATCH").length;
+      const before = edits();
+      await channel.edit?.(bot.direct, anew?.primary ?? "", "once more");
+      expect(edits()).toBe(before);
+    });
+
+    it("that it types, until the last turn of a conversation has ended", async () => {
+      const { bot, channel } = await connected();
+      await channel.startTyping?.(bot.direct);
+      await channel.startTyping?.(bot.direct);
+      await until(() => bot.state.typing.length === 1);
+      await channel.stopTyping?.(bot.direct);
+      await channel.stopTyping?.(bot.direct);
+      expect(bot.state.typing).toEqual([bot.direct]);
+      expect(channel.draftPauseMs?.(bot.direct)).toBeGreaterThan(1_000);
     });
 
     it("reactions that Discord has", async () => {
