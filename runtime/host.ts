@@ -14,7 +14,7 @@ import { hostableAgents } from "./app/turn/agents.ts";
 import { createBudgets } from "./app/usage/budgets.ts";
 import { createPeerClients } from "./client/peer.ts";
 import { createPeerAgents } from "./client/peer-agents.ts";
-import { isLoopback, type LoadedConfig } from "./config/index.ts";
+import { isLoopback } from "./config/index.ts";
 import type { Database } from "./contracts/database.ts";
 import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
@@ -28,11 +28,11 @@ import { createDiscovery } from "./host/discovery.ts";
 import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import { createLifecycle } from "./host/lifecycle.ts";
-import type { ServiceLog } from "./host/logger.ts";
 import { createMembership } from "./host/membership.ts";
 import { composeMemory } from "./host/memory.ts";
 import { createMeshCalls } from "./host/mesh-calls.ts";
 import { createMetrics, workIn } from "./host/metrics.ts";
+import type { HostOptions } from "./host/options.ts";
 import { pricesOf } from "./host/providers.ts";
 import { composeSchedules } from "./host/schedules.ts";
 import { createHttpService } from "./host/serve.ts";
@@ -45,23 +45,7 @@ import { createAuditFile, rotateAudit } from "./plugins/hooks/safety/index.ts";
 import { createHousekeeping } from "./workers/housekeeping.ts";
 import { createTickers } from "./workers/ticker.ts";
 
-export interface HostOptions {
-  readonly loaded: LoadedConfig;
-  readonly version: string;
-  /** One start of the process. */
-  readonly boot: string;
-  readonly log: ServiceLog;
-  /** Takes secrets out of texts that leave the process elsewhere than by the log. */
-  readonly redact: (text: string) => string;
-  /** Takes secrets that are known by value, and nothing else, out of what providers are sent. */
-  readonly redactValues: (text: string) => string;
-  /** Secrets that were not known at the start: from now on the log takes them out, too. */
-  readonly hide: (secrets: readonly string[]) => void;
-  /** Short-lived, for commands that need the store: loopback on a free port; no channels, no turns, no workers. */
-  readonly maintenance: boolean;
-  /** Started by `memory move`, which keeps other nodes out meanwhile. */
-  readonly moving?: boolean;
-}
+export type { HostOptions } from "./host/options.ts";
 
 export interface Host {
   readonly url: string;

@@ -7,6 +7,7 @@ import type {
   CommandReply,
   CommandRequest,
   InboundMessage,
+  Webhook,
 } from "../contracts/channel.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
 import type { Gossip, Revocation } from "../contracts/membership.ts";
@@ -334,6 +335,8 @@ export interface Application {
   readonly capture: Capture;
   readonly health: Health;
   readonly tokens: Tokens;
+  /** By the ids of their channels. */
+  readonly webhooks: ReadonlyMap<string, Webhook>;
   readonly pairings: Pick<Pairings, "list" | "approve" | "revoke">;
   readonly peers: Peers;
   /** Whether the node with this id has the same database. */

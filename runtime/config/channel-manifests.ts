@@ -8,13 +8,21 @@ export interface ConfiguredChannel {
   readonly chat: boolean;
   /** Of settings that name one of its conversations; undefined: any text is one. */
   readonly rules: ChannelManifest["conversation"];
+  /** Its platform may post messages. */
+  readonly takesWebhooks: boolean;
 }
 
 /** Null for a kind that this version does not have. */
 export function channelManifest(id: string, kind: string): ConfiguredChannel | null {
-  if (id === agent.id) return kind === agent.id ? { chat: false, rules: undefined } : null;
+  if (id === agent.id) return kind === agent.id ? { chat: false, rules: undefined, takesWebhooks: false } : null;
   const manifest: ChannelManifest | undefined = CHANNELS.find(({ id: built }) => built === kind);
-  return manifest === undefined ? null : { chat: true, rules: manifest.conversation };
+  return manifest === undefined
+    ? null
+    : {
+        chat: true,
+        rules: manifest.conversation,
+        takesWebhooks: manifest.takesWebhooks === true,
+      };
 }
 
 /** The conversation of a schedule that names a channel: its own setting, else the private one of the owner. */

@@ -45,7 +45,7 @@ export const UNBUILT_TOOLS = [
 
 const VOICE_KEYS = ["transcription", "speech", "keep_audio"] as const;
 /** Of the HTTP channel: settings of chat platforms. */
-const UNUSED_CHANNEL_KEYS = ["token", "base_url", "pairing", "reconnect", ...VOICE_KEYS] as const;
+const UNUSED_CHANNEL_KEYS = ["token", "base_url", "webhook", "pairing", "reconnect", ...VOICE_KEYS] as const;
 
 export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
   error("runtime.auto_actions.*", "this version runs nothing after a tool has changed files"),

@@ -123,6 +123,24 @@ export interface ReceptionPosition {
   keep(value: unknown): Promise<void>;
 }
 
+/** Of a platform that posts its messages to a node, whichever it reaches. */
+export interface Webhook {
+  /** `status`: 200 once the message is durable, 401 where the request is not the platform's, 503 where it is to be sent again. */
+  handle(request: WebhookRequest): Promise<{ readonly status: 200 | 401 | 503 }>;
+}
+
+/** Where a node takes the requests of a channel's platform. */
+export function webhookPath(channel: string): string {
+  return `/api/channels/${channel}/webhook`;
+}
+
+export interface WebhookRequest {
+  /** By their names in small letters. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** Of JSON. */
+  readonly body: unknown;
+}
+
 export interface CommandRequest {
   readonly address: Address;
   /** As of a message: empty where the router is to choose. */
@@ -181,6 +199,8 @@ export interface Channel {
   state?(): ChannelState;
   /** Absent where each node receives for itself. */
   readonly receiver?: Receiver;
+  /** Takes `POST /api/channels/<id>/webhook`. Its receiver, if it has one, then keeps the platform calling. */
+  readonly webhook?: Webhook;
   /**
    * The platform's ids of what was sent, or null where it gives none. Rejects when not all of it was sent: it is called again,
    * with what it last gave to `keep`.

@@ -93,6 +93,9 @@ export function composeApplication(parts: ApplicationParts): Application {
       schedules: parts.schedules,
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
+    webhooks: new Map(
+      [...parts.channels].flatMap(([id, { webhook }]) => (webhook === undefined ? [] : [[id, webhook] as const])),
+    ),
     pairings: parts.pairings,
     peers: createPeers({ id: node.id, find: parts.registry.find, clock }),
     sharesDatabase: turns.places.shares,

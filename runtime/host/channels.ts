@@ -5,7 +5,7 @@ import type { Pairings } from "../app/pairings.ts";
 import type { ReceivingChannel } from "../app/receivers.ts";
 import type { Config } from "../config/index.ts";
 import type { AgentChannel } from "../contracts/agent-channel.ts";
-import type { Channel } from "../contracts/channel.ts";
+import { type Channel, webhookPath } from "../contracts/channel.ts";
 import { ConfigError } from "../contracts/errors.ts";
 import type { Logger, NewId } from "../contracts/ports.ts";
 import { agent as agentManifest } from "../plugins/channels/agent/manifest.ts";
@@ -77,8 +77,9 @@ async function createChannel(
   const settings = channels[id];
   const manifest: ChannelManifest | undefined = CHANNELS.find(({ id: kind }) => kind === settings?.kind);
   if (settings === undefined || manifest === undefined) return null;
-  const { token, owner_id: ownerId, base_url: baseUrl } = settings;
+  const { token, owner_id: ownerId, base_url: baseUrl, webhook } = settings;
+  const webhookUrl = webhook === undefined ? undefined : webhook.replace(/\/+$/, "") + webhookPath(id);
   // Was checked when the configuration was read.
   if (token === undefined) throw new ConfigError("CONFIG_INVALID", `channels.${id} has no token.`);
-  return manifest.create({ id, token, ownerId, baseUrl, newId, logger: logger.child({ channel: id }) });
+  return manifest.create({ id, token, ownerId, baseUrl, webhookUrl, newId, logger: logger.child({ channel: id }) });
 }

@@ -11,6 +11,7 @@ const TAGS = [
   { name: "agents", description: "Messages, turns and commands" },
   { name: "openai", description: "The routes that OpenAI's clients use; a model is an agent" },
   { name: "memory", description: "The memory tools" },
+  { name: "channels", description: "For chat platforms, which prove themselves by a secret of their channel" },
   { name: "mesh", description: "The nodes of the mesh" },
   { name: "admin", description: "Draining, backup, tokens" },
 ];

@@ -32,6 +32,7 @@ import { registerSchedules } from "./schedules.ts";
 import { installSecurityEvents } from "./security-events.ts";
 import { registerTokens } from "./tokens.ts";
 import { registerUsage } from "./usage.ts";
+import { registerWebhooks } from "./webhooks.ts";
 
 const REQUEST_TIMEOUT_MS = 4 * 60 * 60_000;
 
@@ -112,6 +113,7 @@ export function createServer(deps: ServerDeps): Server {
     registerAdmin(scope, shared);
     registerTokens(scope, shared);
     registerPairings(scope, shared);
+    registerWebhooks(scope, shared);
     registerForget(scope, shared);
     registerJobs(scope, shared);
     registerUsage(scope, shared);

@@ -14,7 +14,7 @@ import { SCOPES } from "../../runtime/app/api.ts";
 import { createPeers } from "../../runtime/app/mesh/peers.ts";
 import type { BackupStatus } from "../../runtime/contracts/backups.ts";
 import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
-import type { CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
+import type { CommandRequest, InboundMessage, Webhook } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Selection } from "../../runtime/contracts/forgetting.ts";
 import { NO_USAGE } from "../../runtime/contracts/message.ts";
@@ -61,6 +61,8 @@ export interface FakeApplication extends Application {
   /** Subscriptions to events that are open now. */
   readonly subscriptions: { open: number };
   script: Script;
+  /** Of the channel `telegram`. */
+  webhook: Webhook["handle"];
   ready: () => Promise<{ ready: boolean; reason?: string }>;
   report: () => Promise<HealthReport>;
   backupChunks: () => AsyncIterable<Uint8Array>;
@@ -203,6 +205,7 @@ export function createFakeApplication(): FakeApplication {
     importedTurnSessions: [],
     subscriptions: { open: 0 },
     script: echo,
+    webhook: async () => ({ status: 200 }),
     ready: async () => ({ ready: true }),
     report: async () => healthy(),
     async *backupChunks() {
@@ -337,6 +340,7 @@ export function createFakeApplication(): FakeApplication {
         return { id: "1", name: "hook" };
       },
     },
+    webhooks: new Map([["telegram", { handle: async (request) => app.webhook(request) }]]),
     pairings: {
       list: async () => [PAIRING],
       async approve(code) {

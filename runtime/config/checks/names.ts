@@ -1,4 +1,5 @@
 /** Names that point to agents, providers, channels and nodes. */
+import { channelManifest } from "../channel-manifests.ts";
 import { type CheckInput, createCollector, type Findings } from "./collector.ts";
 
 export function checkAgents({ config, dropped }: CheckInput): Findings {
@@ -86,6 +87,13 @@ export function checkChannels({ config }: CheckInput): Findings {
     }
     if (chat && channel.owner_id === undefined && !channel.pairing) {
       found.warn([...path, "owner_id"], "no-effect", "no owner_id and pairing is off: every message will be refused");
+    }
+    if (channel.webhook !== undefined && channel.kind !== "agent") {
+      if (!channelManifest(id, channel.kind)?.takesWebhooks) {
+        found.warn([...path, "webhook"], "no-effect", "this platform posts nothing: the channel asks for its messages");
+      } else if (!channel.webhook.startsWith("https://")) {
+        found.error([...path, "webhook"], channel.webhook, "an https address: the platform posts to no other one");
+      }
     }
     if (channel.kind === "voice" && !(channel.transcription && channel.speech)) {
       found.error(path, "no complete audio routes", "transcription and speech, each with base_url and model");

@@ -21,6 +21,11 @@ const channel = section({
       "Who the owner is on the platform. On the HTTP channel: the user name that stands for the owner, where a token of the owner names one.",
     ),
   base_url: url().optional().describe("Of a server of one's own for the platform's API. Default: the platform's."),
+  webhook: url()
+    .optional()
+    .describe(
+      "Public https address of the nodes, for a platform that posts messages to them (Telegram). Default: the channel asks for them.",
+    ),
   pairing: flag().prefault(false).describe("Let the owner admit others by a code."),
   channel_bindings: mapping(text(), text("an agent's name")).prefault({}).describe("Channel id to agent name."),
   reconnect: section({

@@ -14,12 +14,16 @@ export interface ChannelNeeds {
   readonly ownerId: string | undefined;
   /** Of the platform's API; undefined: the platform's own. */
   readonly baseUrl: string | undefined;
+  /** Whole, for the platform to call; undefined: the channel is to ask. */
+  readonly webhookUrl: string | undefined;
   readonly newId: NewId;
   readonly logger: Logger;
 }
 
 /** Its id is the `kind` in cairn.yaml. */
 export interface ChannelManifest<Made extends Channel = Channel> extends PluginManifest<"channel", ChannelNeeds, Made> {
+  /** Its platform may post messages to a node (`channels.<id>.webhook`). */
+  readonly takesWebhooks?: true;
   /** For settings that name one of its conversations. */
   readonly conversation?: {
     readonly pattern: RegExp;

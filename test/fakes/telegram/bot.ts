@@ -1,6 +1,7 @@
 /** What the platform keeps of a bot. */
 
 import type { Update, User } from "grammy/types";
+import type { Delivery } from "./webhook.ts";
 
 export interface SentMessage {
   readonly id: number;
@@ -41,6 +42,11 @@ export interface BotState {
   readonly files: Map<string, StoredFile>;
   commands: readonly { readonly command: string; readonly description: string }[];
   webhook: string;
+  webhookSecret: string;
+  webhookConnections: number;
+  webhookError: { readonly at: number; readonly message: string } | null;
+  /** How what is at the webhook's address answers: its status. Undefined: nothing is delivered. */
+  post: ((delivery: Delivery) => Promise<number>) | undefined;
   nextMessage: number;
   /** Long polls: those that are open, the most that were open at once, and those that were refused because one was. */
   readonly polls: { open: number; most: number; refused: number };
@@ -86,6 +92,10 @@ export function botState(me: User): BotState {
     files: new Map(),
     commands: [],
     webhook: "",
+    webhookSecret: "",
+    webhookConnections: 40,
+    webhookError: null,
+    post: undefined,
     nextMessage: 1,
     polls: { open: 0, most: 0, refused: 0 },
     confirmed: [],

@@ -1,6 +1,7 @@
 /** The methods of the Bot API that a bot of ours calls, with their refusals in the platform's words. */
 
 import { type BotCall, type BotState, Refusal, type SentMessage, tooMany } from "./bot.ts";
+import { setWebhook, webhookInfo } from "./webhook.ts";
 
 type Method = (bot: BotState, call: BotCall) => unknown;
 
@@ -21,11 +22,8 @@ export const methods: Readonly<Record<string, Method>> = {
     supports_inline_queries: false,
   }),
   getupdates: getUpdates,
-  getwebhookinfo: ({ webhook, updates }) => ({ url: webhook, pending_update_count: updates.length }),
-  setwebhook(bot, { body }) {
-    bot.webhook = String(body["url"] ?? "");
-    return true;
-  },
+  getwebhookinfo: (bot) => webhookInfo(bot),
+  setwebhook: (bot, { body }) => setWebhook(bot, body),
   deletewebhook(bot) {
     bot.webhook = "";
     return true;

@@ -426,6 +426,7 @@ describe("/openapi.json", () => {
       "/api/agents/{name}/turns/{turn_id}/answer",
       "/api/agents/{name}/turns/{turn_id}/stop",
       "/api/capture",
+      "/api/channels/{id}/webhook",
       "/api/memory/tool/{name}",
       "/api/mesh",
       "/api/mesh/gossip",

@@ -48,7 +48,8 @@ export function createInbound({ bot, ownerId, downloads, messages, logger }: Inb
     const [, name, to] = (isCommand(message) && /^\/(\w+)(?:@(\w+))?/.exec(text)) || [];
     // In a group it may be another bot's.
     if (to !== undefined && to.toLowerCase() !== username.toLowerCase()) return undefined;
-    const command = name === undefined ? undefined : text.replace(`@${to}`, "");
+    const line = to === undefined ? text : text.replace(`@${to}`, "");
+    const command = name === undefined ? undefined : line;
     return chatMessage(message, text, command);
   }
 

@@ -2,7 +2,13 @@
 
 import { createHash } from "node:crypto";
 import { Api } from "grammy";
-import type { Channel, CommandHandler, MessageHandler, StrangerHandler } from "../../../contracts/channel.ts";
+import {
+  type Channel,
+  type CommandHandler,
+  type MessageHandler,
+  type StrangerHandler,
+  webhookPath,
+} from "../../../contracts/channel.ts";
 import { createChatMessages } from "../chat-messages.ts";
 import type { ChannelNeeds } from "../manifest.ts";
 import { createTyping } from "../typing.ts";
@@ -12,6 +18,7 @@ import { connectionError, sendingError } from "./errors.ts";
 import { createInbound } from "./inbound.ts";
 import { createMessages } from "./messages.ts";
 import { createPolling, POLL_S } from "./polling.ts";
+import { createWebhook } from "./webhook.ts";
 
 const SERVER = "https://api.telegram.org";
 /** Seconds that a request may take, beyond its long poll; a file takes longer to send, and less than the outbox waits for a sender. */
@@ -23,7 +30,9 @@ const TYPING_MS = 4_500;
 const PAUSE_MS = 1_500;
 const GROUP_PAUSE_MS = 4_000;
 
-export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, logger }: ChannelNeeds): Channel {
+export function createTelegramChannel(needs: ChannelNeeds): Channel {
+  const { id, token, ownerId, baseUrl = SERVER, webhookUrl, logger } = needs;
+  const stopping = new AbortController();
   const apiRoot = baseUrl.replace(/\/+$/, "");
   const polling = new Api(token, { apiRoot, timeoutSeconds: POLL_S + ANSWER_S });
   const api = new Api(token, { apiRoot, timeoutSeconds: ANSWER_S });
@@ -62,15 +71,23 @@ export function createTelegramChannel({ id, token, ownerId, baseUrl = SERVER, lo
     logger,
   });
 
+  const ownWebhook = webhookPath(id);
+  const posted =
+    webhookUrl === undefined
+      ? null
+      : createWebhook({ api, token, url: webhookUrl, take: inbound, stopping: stopping.signal, logger });
+
   return {
     id,
     platform: "telegram",
     receiver: {
       account: createHash("sha256").update(token).digest("hex").slice(0, 32),
-      receive: createPolling({ api: polling, take: inbound, logger }),
+      receive: posted?.receive ?? createPolling({ api: polling, take: inbound, ownWebhook, logger }),
     },
+    ...(posted === null ? {} : { webhook: posted.webhook }),
     async start() {},
     async stop() {
+      stopping.abort();
       typing.stopAll();
     },
     send: (message, keep) => messages.send(message, keep).catch(rethrow),

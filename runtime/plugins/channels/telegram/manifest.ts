@@ -3,7 +3,8 @@ import type { ChannelManifest } from "../manifest.ts";
 export const telegram = {
   kind: "channel",
   id: "telegram",
-  about: "Telegram, by a bot that asks for its messages",
+  about: "Telegram, by a bot",
+  takesWebhooks: true,
   configuration: "channels.<id>",
   conversation: {
     pattern: /^-?\d{1,15}(?::\d{1,10})?$/,

@@ -22,7 +22,7 @@ const MENU_MS = 60_000;
 const OFFSET_MS = 3_600_000;
 /** Milliseconds for the confirmation of what was taken, at the end. */
 const GOODBYE_MS = 2_000;
-const ALLOWED = ["message"] as const satisfies readonly (keyof Update)[];
+export const ALLOWED = ["message"] as const satisfies readonly (keyof Update)[];
 
 /** Rejects where the update is to come again, at once when the signal aborts. `username`: the bot's. */
 export type TakeUpdate = (update: Update, username: string, signal: AbortSignal) => Promise<void>;
@@ -30,11 +30,13 @@ export type TakeUpdate = (update: Update, username: string, signal: AbortSignal)
 export interface PollingDeps {
   readonly api: Api;
   readonly take: TakeUpdate;
+  /** The end of the address of a webhook that is this channel's own, from a former configuration. */
+  readonly ownWebhook: string;
   readonly logger: Logger;
 }
 
 /** CHANNEL_CONNECTION_LOST, and errors of `take`. */
-export function createPolling({ api, take, logger }: PollingDeps): Receiver["receive"] {
+export function createPolling({ api, take, ownWebhook, logger }: PollingDeps): Receiver["receive"] {
   /**
    * First update that is not confirmed by what was taken here; 0: all is. It outlives a connection that was lost before that, so that
    * no command runs twice, and not for long: after a week without messages Telegram counts from any number.
@@ -69,6 +71,8 @@ export function createPolling({ api, take, logger }: PollingDeps): Receiver["rec
     if (performance.now() - takenAt > OFFSET_MS) offset = 0;
     try {
       const { username } = await api.getMe(given(signal));
+      const { url } = await api.getWebhookInfo(given(signal));
+      if (url?.endsWith(ownWebhook)) await api.deleteWebhook({}, given(signal));
       let updates = await poll(0, signal);
       while (!signal.aborted) {
         await takeAll(updates, username, signal);
@@ -111,13 +115,13 @@ async function afterPause(error: unknown, signal: AbortSignal): Promise<readonly
   return [];
 }
 
-interface Menu {
+export interface Menu {
   /** Why it could not be set; undefined: it is. */
   set(signal: AbortSignal): Promise<string | undefined>;
 }
 
 /** Of commands, in Telegram's clients: set once, and tried again now and then where that failed. */
-function createMenu(api: Api, logger: Logger): Menu {
+export function createMenu(api: Api, logger: Logger): Menu {
   const commands = Object.entries(COMMAND_USAGE).map(([command, usage]) => ({
     command,
     description: usage.slice(usage.indexOf(" - ") + 3),

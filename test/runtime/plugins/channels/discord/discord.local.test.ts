@@ -36,6 +36,7 @@ async function nodeOf(fake: DiscordFake, bot: DiscordBot, given: { ownerId?: str
     token: bot.token,
     ownerId: given.ownerId,
     baseUrl: `${fake.url}/`,
+    webhookUrl: undefined,
     newId: () => "id",
     logger: recordingLogger(log),
   });

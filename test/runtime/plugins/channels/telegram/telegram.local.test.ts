@@ -29,7 +29,7 @@ function recordingLogger(lines: string[]): Logger {
   return logger;
 }
 
-async function connected(given: { ownerId?: string } = { ownerId: String(OWNER) }) {
+async function connected(given: { ownerId?: string; webhookUrl?: string } = { ownerId: String(OWNER) }) {
   const fake = await startTelegramFake();
   const bot = fake.bot();
   const log: string[] = [];
@@ -38,6 +38,7 @@ async function connected(given: { ownerId?: string } = { ownerId: String(OWNER) 
     token: bot.token,
     ownerId: given.ownerId,
     baseUrl: `${fake.url}/`,
+    webhookUrl: given.webhookUrl,
     newId: () => "id",
     logger: recordingLogger(log),
   });
@@ -444,6 +445,100 @@ describe("a Telegram channel", () => {
       await until(() => accepted.length === 1);
       await end();
       expect(await failed).toBeNull();
+    });
+  });
+
+  describe("by a webhook", () => {
+    const URL = "https://cairn.example.org/api/channels/telegram/webhook";
+    async function posted() {
+      const given = await connected({ ownerId: String(OWNER), webhookUrl: URL });
+      const { bot, channel } = given;
+      const statuses: number[] = [];
+      bot.state.post = async ({ url, headers, body }) => {
+        expect(url).toBe(URL);
+        const { status } = (await channel.webhook?.handle({ headers, body })) ?? { status: 404 };
+        statuses.push(status);
+        return status;
+      };
+      return { ...given, statuses };
+    }
+
+    it("is posted what the owner writes, one after the other, and asks for nothing itself", async () => {
+      const { bot, channel, accepted, commands } = await posted();
+      const { states } = receiving(channel);
+      for (let n = 0; n < 20; n++) bot.say(`message ${n}`);
+      bot.say("/status@cairn_bot", { chat: -100 });
+      bot.say("a stranger", { from: 2 });
+      await until(() => bot.state.updates.length === 0 && commands.length === 1);
+      expect(accepted.map(({ text }) => text)).toEqual(Array.from({ length: 20 }, (_, n) => `message ${n}`));
+      expect(bot.state.webhookConnections).toBe(1);
+      expect(bot.state.calls.some(({ method }) => method === "getUpdates")).toBe(false);
+      expect(states[0]).toBeUndefined();
+      await until(() => bot.state.commands.length > 5);
+    });
+
+    it("acknowledges a message only when it is durable: it is posted again where that failed", async () => {
+      const { bot, channel, accepted, handlers, statuses } = await posted();
+      let tries = 0;
+      handlers.message = async () => {
+        if (++tries < 3) throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
+      };
+      receiving(channel);
+      bot.say("one");
+      bot.say("two");
+      await until(() => accepted.length === 2);
+      expect(accepted.map(({ text }) => text)).toEqual(["one", "two"]);
+      await until(() => statuses.length === 4);
+      expect(statuses).toEqual([503, 503, 200, 200]);
+    });
+
+    it("takes nothing without Telegram's secret, and survives what is no update", async () => {
+      const { bot, channel, accepted } = await posted();
+      const message = {
+        message_id: 1,
+        from: { id: OWNER, is_bot: false },
+        chat: { id: OWNER, type: "private" },
+        date: 1,
+        text: "x",
+      };
+      const body = { update_id: 1, message };
+      for (const secret of [undefined, "", "wrong", `${bot.state.webhookSecret}x`]) {
+        const headers = { "x-telegram-bot-api-secret-token": secret };
+        expect(await channel.webhook?.handle({ headers, body })).toEqual({ status: 401 });
+      }
+      receiving(channel);
+      await until(() => bot.state.webhookSecret !== "");
+      const headers = { "x-telegram-bot-api-secret-token": bot.state.webhookSecret };
+      expect(bot.state.webhookSecret).not.toContain(bot.token);
+      for (const junk of [null, [], "x", {}, { update_id: "1" }, { update_id: 2 }, { update_id: 3, message: {} }]) {
+        expect(await channel.webhook?.handle({ headers, body: junk })).toEqual({ status: 200 });
+      }
+      expect(accepted).toEqual([]);
+      expect(await channel.webhook?.handle({ headers, body })).toEqual({ status: 200 });
+      expect(accepted).toHaveLength(1);
+    });
+
+    it("says why Telegram cannot deliver, and sets the webhook again where another program has changed it", async () => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"], shouldAdvanceTime: true, advanceTimeDelta: 20 });
+      onTestFinished(() => void vi.useRealTimers());
+      const { bot, channel } = await posted();
+      const { states } = receiving(channel);
+      await until(() => bot.state.webhook === URL);
+      bot.state.webhook = "https://elsewhere.example.org/";
+      await vi.advanceTimersByTimeAsync(31_000);
+      await until(() => bot.state.webhook === URL);
+      bot.state.webhookError = { at: Math.floor(Date.now() / 1_000), message: "Connection refused" };
+      await vi.advanceTimersByTimeAsync(31_000);
+      await until(() => states.some((state) => state?.includes("Connection refused")));
+    });
+
+    it("leaves a webhook of its own behind for whoever polls next, who takes it away", async () => {
+      const { bot, channel, accepted } = await connected();
+      bot.state.webhook = URL;
+      receiving(channel);
+      bot.say("hello");
+      await until(() => accepted.length === 1);
+      expect(bot.state.webhook).toBe("");
     });
   });
 
