@@ -215,6 +215,7 @@ async function compose(
     database,
     writer,
     memory,
+    compaction: memoryParts.compaction,
     attachments,
     ...agentParts,
     workspacesOfOthers: paths.workspacesOfOthers,

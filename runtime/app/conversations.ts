@@ -64,7 +64,9 @@ export function createConversations(deps: ConversationsDeps): Conversations {
           "/* conversation:close */ update conversations set active = false, updated_at = now() where session_key = $1 and opened_by = 'turn' and active returning id",
           [sessionKey],
         );
-        return rows[0]?.id ?? null;
+        const closed = rows[0]?.id ?? null;
+        if (closed !== null) await tx.query("delete from prompt_summaries where conversation_id = $1", [closed]);
+        return closed;
       });
       if (id !== null) await deps.hooks.run("session:end", { agent, sessionKey, conversationId: id });
       return id;

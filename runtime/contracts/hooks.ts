@@ -48,7 +48,14 @@ export interface HookContexts {
     readonly tokens: number;
     readonly limit: number;
   };
-  "compact:after": TurnInfo & { readonly dropped: number; readonly tokens: number };
+  "compact:after": TurnInfo & {
+    /** Messages that are not in the prompt any more. */
+    readonly dropped: number;
+    /** Of what is left, with the summary. */
+    readonly tokens: number;
+    /** What stands in the place of all that was left out so far; null: nothing does. */
+    readonly summary: string | null;
+  };
   "delegation:before": TurnInfo & { readonly target: string; readonly task: string };
   "delegation:after": TurnInfo & { readonly target: string; readonly task: string; readonly result: string };
 }
@@ -116,11 +123,15 @@ export const HOOK_EVENTS: Readonly<Record<HookEvent, HookEventTraits>> = {
   "session:start": { description: "When a session opens a conversation.", policy: "open", stops: null },
   "session:end": { description: "When a session's conversation is closed by /new.", policy: "open", stops: null },
   "compact:before": {
-    description: "Before older messages are left out of the prompt.",
+    description: "Before older messages are summarized, or left out of the prompt where no model can do so.",
     policy: "open",
     stops: "The turn fails; nothing is left out.",
   },
-  "compact:after": { description: "After older messages were left out of the prompt.", policy: "open", stops: null },
+  "compact:after": {
+    description: "After a summary has taken the place of older messages, or they were left out of the prompt.",
+    policy: "open",
+    stops: null,
+  },
   "delegation:before": {
     description: "Before a task is handed to another agent.",
     policy: "closed",

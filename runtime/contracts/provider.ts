@@ -74,6 +74,8 @@ export interface Provider {
   readonly name: string;
   /** The only models that it has; absent where it may have any. */
   readonly models?: readonly string[];
+  /** False where no language model answers: it cannot be asked to summarize. Absent: true. */
+  readonly hasModel?: boolean;
   /** Ends with an `end` chunk, or throws a ProviderError; an abort rejects with the signal's reason. */
   chatStream(messages: readonly Message[], options?: ChatOptions): AsyncIterable<ChatChunk>;
   chat?(messages: readonly Message[], options?: ChatOptions): Promise<ChatReply>;

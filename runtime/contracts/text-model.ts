@@ -17,6 +17,8 @@ export interface TextAnswer {
   readonly truncated: boolean;
   /** Tokens of the request as the server counted them; absent where it does not report them. */
   readonly inputTokens?: number;
+  /** The same of the answer, with its reasoning. */
+  readonly outputTokens?: number;
 }
 
 export interface TextModel {

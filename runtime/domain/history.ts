@@ -26,6 +26,27 @@ export function toMessages(entries: readonly HistoryEntry[]): Message[] {
   return messages;
 }
 
+/** Rows from one user's message to the next, as messages. */
+export interface Exchange {
+  /** Of the rows, the last one's id. */
+  readonly lastId: string;
+  readonly messages: readonly Message[];
+}
+
+/** Their messages are those of all rows together. What comes before the first user's message is an exchange too. */
+export function exchangesOf(entries: readonly HistoryEntry[]): Exchange[] {
+  const groups: HistoryEntry[][] = [];
+  for (const entry of entries) {
+    const group = groups.at(-1);
+    if (group === undefined || (entry.role === "user" && entry.tool_name === null)) groups.push([entry]);
+    else group.push(entry);
+  }
+  return groups.flatMap((group) => {
+    const last = group.at(-1);
+    return last === undefined ? [] : [{ lastId: last.id, messages: toMessages(group) }];
+  });
+}
+
 export interface FittedHistory {
   readonly messages: readonly Message[];
   /** Messages left out, all of them older than those kept. */
@@ -64,11 +85,8 @@ export function fitHistory(
   const bytes = bytesOf(messages);
   if (bytes <= limit) return { messages, dropped: 0, tokens: bytes };
 
-  const weigh = (text: string) =>
-    text.length > LONGEST_COUNTED ? Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN) : countTokens(text);
-  const starts = messages.flatMap((message, index) =>
-    message.role === "user" && message.aside !== true && index > 0 ? [index] : [],
-  );
+  const weigh = weighing(countTokens);
+  const starts = startsOf(messages);
   const last = starts.at(-1) ?? 0;
   const tokensFrom = tokensFromEach(messages, (tokens, index) => tokens <= limit || index > last, weigh);
   const fits = (index: number) => (tokensFrom.get(index) ?? Number.POSITIVE_INFINITY) <= limit;
@@ -81,6 +99,31 @@ export function fitHistory(
   const tokens = tokensFrom.get(from) ?? 0;
   if (tokens <= limit) return { messages: kept, dropped: from, tokens };
   return { ...shortenResults(kept, tokens - limit, weigh), dropped: from };
+}
+
+/** Tokens of messages that fit into the limit, an upper bound where counting was not needed; null where they do not. */
+export function tokensWithin(
+  messages: readonly Message[],
+  limit: number,
+  countTokens: (text: string) => number,
+): number | null {
+  const bytes = bytesOf(messages);
+  if (bytes <= limit) return bytes;
+  const tokens = tokensFromEach(messages, (sum) => sum <= limit, weighing(countTokens)).get(0);
+  return tokens !== undefined && tokens <= limit ? tokens : null;
+}
+
+/** Where messages may be cut: before each user's message but the first. */
+export function startsOf(messages: readonly Message[]): readonly number[] {
+  return messages.flatMap((message, index) =>
+    message.role === "user" && message.aside !== true && index > 0 ? [index] : [],
+  );
+}
+
+/** The tokens of a text, an estimate where it is very long. */
+export function weighing(countTokens: (text: string) => number): (text: string) => number {
+  return (text) =>
+    text.length > LONGEST_COUNTED ? Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN) : countTokens(text);
 }
 
 /**
@@ -102,7 +145,7 @@ function steadiest(
 }
 
 /** For each index the tokens of the messages from there on; from the newest to the first for which `goesOn` is false. */
-function tokensFromEach(
+export function tokensFromEach(
   messages: readonly Message[],
   goesOn: (tokens: number, index: number) => boolean,
   weigh: (text: string) => number,

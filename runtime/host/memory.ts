@@ -12,6 +12,7 @@ import { createMemory } from "../app/recall/memory.ts";
 import { createTermCounter } from "../app/terms/terms.ts";
 import { createSynthesisQueue } from "../app/transcript/synthesis-queue.ts";
 import { createWriter } from "../app/transcript/writer.ts";
+import { createTurnCompaction } from "../app/turn/turn-compaction.ts";
 import type { LoadedConfig } from "../config/index.ts";
 import type { Database } from "../contracts/database.ts";
 import { TICKERS } from "../contracts/jobs.ts";
@@ -160,6 +161,15 @@ export async function composeMemory(deps: MemoryHostDeps) {
     queues,
     writer,
     memory,
+    /** For conversations that are longer than a prompt. */
+    compaction: createTurnCompaction({
+      database,
+      countTokens,
+      redact,
+      summarizer: compaction.summarizer,
+      flush: compaction.flush,
+      logger: logger.child({ part: "compaction of prompts" }),
+    }),
     forgetting,
     tools: createMemoryTools({
       database,

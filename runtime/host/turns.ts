@@ -23,6 +23,7 @@ import { RemoteTasks } from "../app/turn/remote-tasks.ts";
 import { StreamHub } from "../app/turn/stream-hub.ts";
 import { createTaskProgress } from "../app/turn/task-progress.ts";
 import { createToolRunner } from "../app/turn/tool-runner.ts";
+import type { TurnCompaction } from "../app/turn/turn-compaction.ts";
 import { createTurnDisplay } from "../app/turn/turn-display.ts";
 import { TURN_CHANNEL } from "../app/turn/turn-fence.ts";
 import { createTurnRunner, type TurnRunnerDeps } from "../app/turn/turn-runner.ts";
@@ -47,6 +48,7 @@ export interface TurnParts {
   readonly database: Database;
   readonly writer: Writer;
   readonly memory: Required<Memory>;
+  readonly compaction: TurnCompaction;
   readonly attachments: AttachmentStore;
   readonly agents: ReadonlyMap<string, Agent>;
   /** Directory for the workspaces of users who are not the owner. */

@@ -32,6 +32,7 @@ import { RemoteTasks } from "../../runtime/app/turn/remote-tasks.ts";
 import { StreamHub } from "../../runtime/app/turn/stream-hub.ts";
 import { createTaskProgress } from "../../runtime/app/turn/task-progress.ts";
 import { createToolRunner } from "../../runtime/app/turn/tool-runner.ts";
+import { createTurnCompaction, type TurnCompactionDeps } from "../../runtime/app/turn/turn-compaction.ts";
 import { createTurnDisplay } from "../../runtime/app/turn/turn-display.ts";
 import { TURN_CHANNEL } from "../../runtime/app/turn/turn-fence.ts";
 import { createTurnRunner } from "../../runtime/app/turn/turn-runner.ts";
@@ -71,6 +72,8 @@ export interface HarnessOptions {
   readonly listModels?: NonNullable<Provider["listModels"]>;
   /** Of providers; `scripted` is the id of the one that runs `script`. */
   readonly prices?: Readonly<Record<string, Prices>>;
+  /** Of `scripted`; default: a language model. */
+  readonly hasModel?: boolean;
   /** Further providers by id, for fallbacks. */
   readonly others?: Readonly<Record<string, Script>>;
   readonly tools?: readonly Tool[];
@@ -92,6 +95,8 @@ export interface HarnessOptions {
   readonly peers?: PeerAgents;
   /** Beside `bound`. */
   readonly channelBindings?: Readonly<Record<string, string>>;
+  /** `memory.summarizer`, the deadline of a summary, and what is done before one is made; default: the agent's own model. */
+  readonly compaction?: Partial<TurnCompactionDeps>;
   /** In place of one that notes what it sends. */
   readonly channel?: Channel;
 }
@@ -161,6 +166,7 @@ export async function startHarness(options: HarnessOptions) {
       {
         ...scripted(id, script, requests),
         ...(options.models?.[id] ? { models: options.models[id] } : {}),
+        ...(options.hasModel === undefined ? {} : { hasModel: options.hasModel }),
         ...(options.listModels ? { listModels: options.listModels } : {}),
       },
     ]),
@@ -249,6 +255,15 @@ export async function startHarness(options: HarnessOptions) {
     writer,
     memory,
     attachments,
+    compaction: createTurnCompaction({
+      database,
+      countTokens: (value) => Math.ceil(value.length / 4),
+      redact: options.redact ?? ((value) => value),
+      summarizer: null,
+      flush: async () => undefined,
+      logger: options.logger ?? quietLogger,
+      ...options.compaction,
+    }),
     prompts: createPromptBuilder({ logger: options.logger ?? quietLogger }),
     callModel: createModelCaller({
       providers,

@@ -83,6 +83,13 @@ const BEFORE_EMBEDDINGS: readonly Section[] = [
     order: "s.seq, t.ordinal",
     pagedBy: { sequence: "summaries", expression: "s.seq" },
   },
+  {
+    name: "prompt_summaries",
+    table: "prompt_summaries",
+    from: "prompt_summaries t",
+    order: "t.conversation_id",
+    restored: { retry_at: "null" },
+  },
   { name: "erasures", table: "erasures", from: "erasures t", order: "t.created_at, t.id" },
   { name: "forgotten", table: "forgotten", from: "forgotten t", order: "t.message_id" },
   { name: "forgotten_keys", table: "forgotten_keys", from: "forgotten_keys t", order: "t.conversation_id, t.key_hash" },

@@ -41,6 +41,16 @@ export async function markDue(database: Database, signal: AbortSignal): Promise<
   return marked;
 }
 
+/** Marks one conversation, whose messages are about to leave a prompt. Those of a conversation that was given up stay as they are. */
+export async function markConversation(database: Pick<Database, "query">, conversationId: string): Promise<void> {
+  await database.query(
+    `insert into compaction_work (conversation_id, due_at) values ($1, now())
+     on conflict (conversation_id) do update set due_at = excluded.due_at
+     where compaction_work.due_at is null and compaction_work.failed_at is null`,
+    [conversationId],
+  );
+}
+
 interface ScannedConversation extends Waiting {
   readonly id: string;
   /** Due already, or given up. */

@@ -9,19 +9,34 @@ import type { ClaimedTurn, OpenQuestion, StoredStep, TurnEnd } from "./turn-rows
 
 export type FinalEvent = StreamEvent & { type: "turn.finished" | "turn.failed" };
 
+/** Said once in a conversation. */
+const LEFT_OUT =
+  "This conversation has become longer than the model can read at once, and its beginning could not be summarized: the agent " +
+  "does not see the oldest messages any more. They are still stored, and the agent can search them.";
+
+/** What the user is to read beside the reply. */
+export interface ReplyNotes {
+  readonly resumed: boolean;
+  readonly maxToolIterations: number;
+  /** The model that the session was given, and that is not there any more. */
+  readonly modelGone: string | null;
+  /** The agent does not see the oldest messages any more, and was not told of it before. */
+  readonly leftOut: boolean;
+  /** Of the agent's budget. */
+  readonly budget: string | null;
+}
+
 /** A reply: whole, cut by one of the limits, or brought to its end by a second attempt. */
 export function replied(
   end: LoopEnd,
   reply: string,
-  resumed: boolean,
-  maxToolIterations: number,
-  modelGone: string | null,
-  budget: string | null = null,
+  { resumed, maxToolIterations, modelGone, leftOut, budget }: ReplyNotes,
 ): TurnEnd {
   const notices = [
     ...(modelGone === null
       ? []
       : [`The model ${modelGone} is not configured any more; the agent's own one answers again.`]),
+    ...(leftOut ? [LEFT_OUT] : []),
     ...(resumed ? ["This turn was interrupted and has been resumed."] : []),
     ...(end.interrupted.length === 0
       ? []

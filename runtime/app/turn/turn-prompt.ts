@@ -7,22 +7,29 @@ import type { TurnInfo } from "../../contracts/hooks.ts";
 import type { Memory } from "../../contracts/memory.ts";
 import type { ContentPart, Message } from "../../contracts/message.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
-import type { ChatOptions, ThinkingLevel, ToolDefinition } from "../../contracts/provider.ts";
+import type { ChatOptions, Provider, ThinkingLevel, ToolDefinition } from "../../contracts/provider.ts";
 import type { SessionSettings } from "../../contracts/records.ts";
-import { bytesOf, fitHistory, toMessages } from "../../domain/history.ts";
-import { isOffered, type ModelOffers, type ModelRef, modelChain } from "../../domain/model-ref.ts";
+import { exchangesOf } from "../../domain/history.ts";
+import { isOffered, type ModelRef, modelChain } from "../../domain/model-ref.ts";
+import { endsBefore } from "../../domain/prompt-summary.ts";
+import type { CountedCall } from "../../domain/usage.ts";
 import type { AttachmentStore } from "../attachments/store.ts";
 import type { HookPipeline } from "../hooks.ts";
 import type { Agent, TurnLimits } from "./agents.ts";
+import type { ModelCaller } from "./model-caller.ts";
+import { modelOfAgent } from "./model-of-agent.ts";
 import type { PromptBuilder } from "./prompt.ts";
+import { PromptWindow } from "./prompt-window.ts";
+import type { TurnCompaction } from "./turn-compaction.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 
 export interface TurnPromptDeps {
-  readonly providers: ModelOffers;
+  readonly providers: ReadonlyMap<string, Provider>;
   readonly memory: Memory;
   readonly attachments: Pick<AttachmentStore, "load">;
   readonly prompts: PromptBuilder;
   readonly hooks: HookPipeline;
+  readonly compaction: TurnCompaction;
   readonly limits: TurnLimits;
   readonly countTokens: (text: string) => number;
   readonly clock: Clock;
@@ -37,8 +44,16 @@ export interface TurnPrompt {
   /** The model that the session was given and that is not there any more; null where the chain begins with what was chosen. */
   readonly modelGone: string | null;
   readonly showReasoning: boolean;
-  /** The newest of the messages, as many as the model's window holds beside the rest of the prompt. */
+  /** What the model's window holds beside the rest of the prompt: a summary of the oldest messages where they are too long, and the others. */
   fit(messages: readonly Message[]): Promise<readonly Message[]>;
+  /** Whether messages were left out without a summary. */
+  leftOut(): boolean;
+}
+
+/** How the agent's own model is asked for a summary, and where the calls are counted. */
+export interface SummaryCalls {
+  readonly callModel: ModelCaller;
+  onAnswered(call: CountedCall): void;
 }
 
 /** History rows read for a prompt; what does not fit into the window is left out afterwards. */
@@ -65,6 +80,7 @@ export async function assemblePrompt(
   info: TurnInfo,
   text: string,
   signal: AbortSignal,
+  calls: SummaryCalls,
 ): Promise<TurnPrompt> {
   const { memory, limits, clock } = deps;
   const [settings, history, content, system] = await Promise.all([
@@ -92,37 +108,36 @@ export async function assemblePrompt(
   // Half of a small window at most, so that there is always a conversation.
   const reserve = Math.min(agent.replyTokens + THINKING_TOKENS[thinking], agent.contextWindow / 2);
 
-  /** Messages left out when the hooks ran last: the same cut is made again before every reply of the turn. */
-  let reported: number | null = null;
+  const exchanges = exchangesOf(turn.owner ? earlier : earlier.map(withoutSystemRole));
+  const current: Message = { role: "user", content };
+  const chain = modelChain(agent, modelGone === null ? settings.model : undefined, new Set(deps.providers.keys()));
+  const window = new PromptWindow(deps, {
+    turn: info,
+    ends: endsBefore(exchanges, current),
+    isWhole: history.length < HISTORY_ROWS,
+    room: (promptTokens) => Math.max(LEAST_WINDOW, agent.contextWindow - reserve - promptTokens),
+    texts: [system, context, retrieved],
+    own: () => {
+      const model = modelOfAgent(chain, deps.providers, { ...calls, turn: info });
+      return model && { model, window: agent.contextWindow };
+    },
+    onAnswered: calls.onAnswered,
+    signal,
+  });
 
   return {
-    messages: [...toMessages(turn.owner ? earlier : earlier.map(withoutSystemRole)), { role: "user", content }],
+    messages: [...exchanges.flatMap((exchange) => exchange.messages), current],
     options: chatOptions(turn, agent, tools, thinking, { system, context, retrieved }),
-    chain: modelChain(agent, modelGone === null ? settings.model : undefined, new Set(deps.providers.keys())),
+    chain,
     modelGone,
     showReasoning: settings.reasoning === true,
-    async fit(messages) {
-      const room = (promptTokens: number) => Math.max(LEAST_WINDOW, agent.contextWindow - reserve - promptTokens);
-      // A token is at least one byte: most conversations fit by that bound, and nothing need be counted.
-      const bound = room(byteLength(system) + byteLength(context) + byteLength(retrieved));
-      if (bytesOf(messages) <= bound) return messages;
-      const limit = room(deps.countTokens(system) + deps.countTokens(context) + deps.countTokens(retrieved));
-      const fitted = fitHistory(messages, limit, deps.countTokens);
-      if (fitted.messages === messages || fitted.dropped === reported) return fitted.messages;
-      reported = fitted.dropped;
-      await deps.hooks.run("compact:before", { ...info, messages, tokens: fitted.tokens, limit }, signal);
-      await deps.hooks.run("compact:after", { ...info, dropped: fitted.dropped, tokens: fitted.tokens }, signal);
-      return fitted.messages;
-    },
+    fit: (messages) => window.fit(messages),
+    leftOut: () => window.leftOut,
   };
 }
 
 async function sessionSettings(memory: Memory, sessionKey: string): Promise<SessionSettings> {
   return (await memory.loadSessionSettings?.(sessionKey)) ?? {};
-}
-
-function byteLength(text: string): number {
-  return Buffer.byteLength(text);
 }
 
 /** YYYY-MM-DD of an instant in a timezone. */

@@ -124,7 +124,10 @@ class TurnRun {
     }
 
     const { text } = await hooks.run("turn:before", { ...info, text: this.#turn.text }, signal);
-    const prompt = await assemblePrompt(this.#deps, this.#turn, agent, available, info, text, signal);
+    const prompt = await assemblePrompt(this.#deps, this.#turn, agent, available, info, text, signal, {
+      callModel,
+      onAnswered: (answered) => journal.count(answered),
+    });
     const delegation = createDelegation({
       turn: this.#turn,
       info,
@@ -178,15 +181,15 @@ class TurnRun {
           const last = after.reply === end.text ? end.last : { ...end.last, text: after.reply };
           // Before the end: the session's next turn begins with it.
           if (prompt.modelGone !== null) await this.#forgetModel(prompt.modelGone);
+          const leftOut = prompt.leftOut() && (await this.#deps.compaction.reportOnce(conversationId));
           const ended = await this.#finish(
-            replied(
-              end,
-              after.reply,
-              attempt - waits > 1,
-              limits.maxToolIterations,
-              prompt.modelGone,
-              this.#budgetNotice,
-            ),
+            replied(end, after.reply, {
+              resumed: attempt - waits > 1,
+              maxToolIterations: limits.maxToolIterations,
+              modelGone: prompt.modelGone,
+              leftOut,
+              budget: this.#budgetNotice,
+            }),
             last,
             false,
           );

@@ -24,6 +24,7 @@ export class OfflineProvider implements Provider {
   readonly id: string;
   readonly name = "Offline";
   readonly models: readonly string[] = ["offline"];
+  readonly hasModel = false;
   readonly #settings: OfflineSettings;
   #model = "offline";
 

@@ -51,8 +51,13 @@ export class ChatCompletionsTextModel implements TextModel {
       const text = sanitize(withoutReasoning(answer));
       const truncated = chunk.stopReason === "length";
       if (text === "") throw this.#empty(truncated);
-      const { inputTokens } = chunk.usage;
-      return { text, truncated, ...(inputTokens > 0 ? { inputTokens } : {}) };
+      const { inputTokens, outputTokens } = chunk.usage;
+      return {
+        text,
+        truncated,
+        ...(inputTokens > 0 ? { inputTokens } : {}),
+        ...(outputTokens > 0 ? { outputTokens } : {}),
+      };
     }
     throw new ProviderError("PROVIDER_STREAM_TRUNCATED", `The answer of "${this.model}" broke off before its end.`);
   }

@@ -1,0 +1,167 @@
+/**
+ * The messages of a turn within its model's window. Where they do not fit, a summary takes the place of the oldest exchanges; it is
+ * the conversation's, and serves until it does not suffice any more. Without one the oldest are left out.
+ */
+
+import type { TurnInfo } from "../../contracts/hooks.ts";
+import type { Message } from "../../contracts/message.ts";
+import type { TextModel } from "../../contracts/text-model.ts";
+import { bytesOf, fitHistory, tokensWithin } from "../../domain/history.ts";
+import { cutsOf, summaryMessage } from "../../domain/prompt-summary.ts";
+import type { CountTokens } from "../../domain/tokens.ts";
+import type { CountedCall } from "../../domain/usage.ts";
+import type { HookPipeline } from "../hooks.ts";
+import type { PromptSummary } from "./prompt-summaries.ts";
+import type { TurnCompaction } from "./turn-compaction.ts";
+
+export interface PromptWindowDeps {
+  readonly compaction: TurnCompaction;
+  readonly hooks: HookPipeline;
+  readonly countTokens: CountTokens;
+}
+
+export interface WindowedTurn {
+  readonly turn: TurnInfo;
+  /** By each message that begins an exchange, the id of the row before. */
+  readonly ends: ReadonlyMap<Message, string>;
+  /** Whether the messages are all of the conversation, as far as the window is concerned. */
+  readonly isWhole: boolean;
+  /** Tokens for messages beside so many of the prompt's other texts. */
+  room(promptTokens: number): number;
+  /** Those other texts. */
+  readonly texts: readonly string[];
+  /** The agent's own model. */
+  own(): { readonly model: TextModel; readonly window: number } | null;
+  onAnswered(call: CountedCall): void;
+  readonly signal: AbortSignal;
+}
+
+export class PromptWindow {
+  readonly #deps: PromptWindowDeps;
+  readonly #given: WindowedTurn;
+  /** Read when it is needed first: most conversations never are too long. */
+  #summary: PromptSummary | null = null;
+  /** In this turn no further summary could be had. */
+  #failed = false;
+  /** Messages left out when the hooks ran last: the same cut is made again before every reply of the turn. */
+  #reported: number | null = null;
+  /** The hooks have been told of a compaction that has not happened yet. */
+  #announced = false;
+  #leftOut = false;
+
+  constructor(deps: PromptWindowDeps, given: WindowedTurn) {
+    this.#deps = deps;
+    this.#given = given;
+  }
+
+  /** Whether messages were left out without a summary. */
+  get leftOut(): boolean {
+    return this.#leftOut;
+  }
+
+  async fit(messages: readonly Message[]): Promise<readonly Message[]> {
+    const { texts, room, isWhole, turn } = this.#given;
+    const { countTokens, compaction } = this.#deps;
+    // A token is at least one byte: most conversations fit by that bound, and nothing need be counted.
+    if (isWhole && bytesOf(messages) <= room(sum(texts, Buffer.byteLength))) return messages;
+    const limit = room(sum(texts, countTokens));
+    if (isWhole && tokensWithin(messages, limit, countTokens) !== null) return messages;
+
+    this.#summary ??= await compaction.read(turn.conversationId);
+    let view = this.#view(messages, this.#summary);
+    if (this.#fits(view, limit)) return view.all;
+    if (!this.#failed) {
+      const { coveredSeq } = this.#summary;
+      this.#summary = await this.#compact(this.#summary, messages, view, limit);
+      this.#failed = this.#summary.coveredSeq === coveredSeq;
+      view = this.#view(messages, this.#summary);
+      if (!this.#failed) await this.#report("after", messages, view, limit);
+      if (this.#fits(view, limit)) return view.all;
+    }
+    return this.#leaveOut(messages, view, limit);
+  }
+
+  /** The summary, and the messages that it does not cover. */
+  #view(messages: readonly Message[], { text, throughId }: PromptSummary): View {
+    const { ends, isWhole } = this.#given;
+    const from = throughId === null ? -1 : messages.findIndex((message) => ends.get(message) === throughId);
+    const head = text === "" ? [] : [summaryMessage(text)];
+    const rest = from > 0 ? messages.slice(from) : messages;
+    return { head, rest, all: [...head, ...rest], reaches: from > 0 || (isWhole && throughId === null) };
+  }
+
+  #fits({ all, reaches }: View, limit: number): boolean {
+    return reaches && tokensWithin(all, limit, this.#deps.countTokens) !== null;
+  }
+
+  async #compact(
+    former: PromptSummary,
+    messages: readonly Message[],
+    view: View,
+    limit: number,
+  ): Promise<PromptSummary> {
+    const { compaction, countTokens } = this.#deps;
+    const { turn, ends, signal, onAnswered, own } = this.#given;
+    const { rest } = view;
+    // Of many short messages not all were read: half of those that were are to suffice.
+    const room = view.reaches ? limit : (tokensWithin(rest, limit, countTokens) ?? limit);
+    const cuts = cutsOf(rest, room, countTokens);
+    if (cuts === null) return former;
+    const throughIds = cuts.flatMap((index) => {
+      const first = rest[index];
+      return (first && ends.get(first)) ?? [];
+    });
+    await this.#report("before", messages, view, limit);
+    await compaction.flush(turn.conversationId);
+    return compaction.compact(former, { turn, limit, throughIds, own: own(), signal, onAnswered });
+  }
+
+  async #leaveOut(messages: readonly Message[], { head, rest }: View, limit: number): Promise<readonly Message[]> {
+    const { countTokens } = this.#deps;
+    const used = tokensWithin(head, limit, countTokens) ?? limit;
+    const fitted = fitHistory(rest, Math.max(1, limit - used), countTokens);
+    const all = [...head, ...fitted.messages];
+    if (fitted.dropped === 0) return all;
+    this.#leftOut = true;
+    const view = { head, rest: fitted.messages, all, reaches: true };
+    if (messages.length - fitted.messages.length !== this.#reported) {
+      await this.#report("before", messages, { ...view, rest }, limit);
+      await this.#report("after", messages, view, limit);
+    }
+    return all;
+  }
+
+  /** The hooks, each once for a compaction: what was announced is not announced again before it has happened. */
+  async #report(when: "before" | "after", messages: readonly Message[], view: View, limit: number): Promise<void> {
+    const { hooks, countTokens } = this.#deps;
+    const { turn, signal } = this.#given;
+    if (when === "before") {
+      if (this.#announced) return;
+      this.#announced = true;
+      const tokens = this.#tokens(view.all);
+      await hooks.run("compact:before", { ...turn, messages, tokens, limit }, signal);
+      return;
+    }
+    this.#announced = false;
+    this.#reported = messages.length - view.rest.length;
+    const tokens = tokensWithin(view.all, limit, countTokens) ?? this.#tokens(view.all);
+    const summary = this.#summary?.text || null;
+    await hooks.run("compact:after", { ...turn, dropped: this.#reported, tokens, summary }, signal);
+  }
+
+  #tokens(messages: readonly Message[]): number {
+    return tokensWithin(messages, Number.MAX_SAFE_INTEGER, this.#deps.countTokens) ?? 0;
+  }
+}
+
+interface View {
+  readonly head: readonly Message[];
+  readonly rest: readonly Message[];
+  readonly all: readonly Message[];
+  /** Whether the summary and the rest are all of the conversation. */
+  readonly reaches: boolean;
+}
+
+function sum(texts: readonly string[], weigh: (text: string) => number): number {
+  return texts.reduce((total, text) => total + weigh(text), 0);
+}
