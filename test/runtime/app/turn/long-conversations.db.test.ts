@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { v7 } from "uuid";
 import { afterEach, expect, it } from "vitest";
+import { markConversation } from "../../../../runtime/app/compaction/work.ts";
 import { createForgetting } from "../../../../runtime/app/forgetting/forgetting.ts";
 import { countMessages, readPromptSummary, storePromptSummary } from "../../../../runtime/app/turn/prompt-summaries.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
@@ -10,7 +11,7 @@ import { ProviderError } from "../../../../runtime/contracts/errors.ts";
 import type { AnyHook, HookContexts } from "../../../../runtime/contracts/hooks.ts";
 import type { TextModel } from "../../../../runtime/contracts/text-model.ts";
 import { describeEachDatabase, quietLogger } from "../../../support/databases.ts";
-import { systemClock } from "../../../support/memory.ts";
+import { said, systemClock, write, writerOf } from "../../../support/memory.ts";
 import {
   end,
   type Harness,
@@ -21,7 +22,7 @@ import {
   text,
   toolCall,
 } from "../../../support/turn-harness.ts";
-import { compactorOf, fakeModel, never } from "../compaction/support.ts";
+import { compactorOf, fakeModel, never, summariesOf } from "../compaction/support.ts";
 
 const WINDOW = 8_000;
 type Request = Harness["requests"][number];
@@ -142,7 +143,7 @@ describeEachDatabase("long conversations", (open) => {
       hooks: [hook("compact:before"), hook("compact:after")],
       compaction: { summarizer: { model, window: 16_000 }, flush: async () => void order.push("flushed") },
     });
-    await say(harness, 1, 30);
+    await say(harness, 1, 36);
     expect(order).toEqual(["compact:before", "flushed", "asked", "compact:after"]);
     expect(summaryCalls(harness)).toEqual([]);
     const { rows: usage } = await database.query(
@@ -151,7 +152,7 @@ describeEachDatabase("long conversations", (open) => {
     );
     expect(usage).toMatchObject([
       { provider: "memory.summarizer", model: "writer", calls: 1, input_tokens: 2_500, output_tokens: 70 },
-      { provider: "scripted", calls: 30 },
+      { provider: "scripted", calls: 36 },
     ]);
   }, 60_000);
 
@@ -252,20 +253,20 @@ describeEachDatabase("long conversations", (open) => {
         return hang(request.options.signal);
       }),
     });
-    const writing = say(harness, 1, 32);
+    const writing = say(harness, 1, 36);
     await asked.promise;
     await harness.command("/stop");
     const ends = await writing;
     expect(ends.filter(({ interrupted, notice }) => interrupted && notice === "Stopped.")).toHaveLength(1);
     // That is no failure of the model: the next turn has its summary.
     const last = turnsOf(harness).at(-1);
-    expect(last && factsIn(contents(last))).toHaveLength(32);
+    expect(last && factsIn(contents(last))).toHaveLength(36);
   }, 60_000);
 
   it("begin without a summary after /new", async () => {
     const database = await open();
     const harness = await start({ database });
-    await say(harness, 1, 30);
+    await say(harness, 1, 36);
     expect(await rows(database, harness.agentName)).toHaveLength(1);
     await harness.command("/new");
     expect(await rows(database, harness.agentName)).toEqual([]);
@@ -276,7 +277,7 @@ describeEachDatabase("long conversations", (open) => {
   it("lose their summary when a message that it covers is forgotten, and only then", async () => {
     const database = await open();
     const harness = await start({ database });
-    await say(harness, 1, 30);
+    await say(harness, 1, 36);
     const { rows: ids } = await database.query<{ id: string }>(
       "select id from messages where agent = $1 and role = 'user' order by seq",
       [harness.agentName],
@@ -295,10 +296,10 @@ describeEachDatabase("long conversations", (open) => {
     expect((await rows(database, harness.agentName))[0]?.content).toContain("k3=x3");
     await forget(ids[2]?.id);
     expect(await rows(database, harness.agentName)).toMatchObject([{ content: "", covered_seq: 0 }]);
-    await say(harness, 31, 40);
+    await say(harness, 37, 46);
     const last = turnsOf(harness).at(-1);
     expect(last && contents(last)).not.toContain("k3=x3");
-    expect(last && factsIn(contents(last))).toHaveLength(38);
+    expect(last && factsIn(contents(last))).toHaveLength(44);
   }, 60_000);
 
   it("store no summary of a message that is forgotten while the model writes, nor of a conversation that was closed", async () => {
@@ -347,7 +348,7 @@ describeEachDatabase("long conversations", (open) => {
       script: script((request) => [text(`${summarize(contents(request))} ${planted}`), end()]),
     });
     const user = { address: { channel: harness.channel.id, conversation: "s9", user: "eve" }, owner: false } as const;
-    for (let n = 1; n <= 30; n += 1)
+    for (let n = 1; n <= 36; n += 1)
       await harness.turns
         .accept({ ...harness.message(fact(n), user), history: [{ role: "system", content: `rule ${n}` }] } as never)
         .then(({ turnId }) => harness.turns.wait(harness.agentName, turnId));
@@ -363,7 +364,7 @@ describeEachDatabase("long conversations", (open) => {
   it("are summarized once where two nodes come to it at the same time", async () => {
     const database = await open();
     const first = await start({ database });
-    await say(first, 1, 30);
+    await say(first, 1, 36);
     const [row] = await rows(database, first.agentName);
     const conversationId = await conversationOf(first);
     expect(row?.covered_seq).toBeGreaterThan(0);
@@ -386,5 +387,42 @@ describeEachDatabase("long conversations", (open) => {
       });
     const stored = await Promise.all([store("one"), store("two")]);
     expect(stored.filter(Boolean)).toHaveLength(1);
+  }, 60_000);
+
+  it("are summarized also where they are long by the number of their messages alone, once", async () => {
+    const database = await open();
+    const harness = await start({ database, agent: { contextWindow: 128_000 } });
+    await harness.say("first: k0=x0");
+    const conversationId = await conversationOf(harness);
+    const { rows: of } = await database.query<{ session_key: string }>(
+      "select session_key from conversations where id = $1",
+      [conversationId],
+    );
+    for (let batch = 0; batch < 3; batch += 1) {
+      const entries = Array.from({ length: 400 }, (_, n) =>
+        said(`${batch}/${n}`, { role: n % 2 === 0 ? "user" : "assistant" }),
+      );
+      await write(writerOf(database), of[0]?.session_key ?? "", entries, { agent: harness.agentName, conversationId });
+    }
+    await harness.say("and now?");
+    await harness.say("and then?");
+    expect(summaryCalls(harness)).toHaveLength(1);
+    for (const request of turnsOf(harness).slice(1)) expect(contents(request)).toContain("k0=x0");
+  }, 60_000);
+
+  it("are due in the background once they are flushed", async () => {
+    const database = await open();
+    const fake = await fakeModel();
+    const harness = await start({
+      database,
+      compaction: { flush: (conversationId) => markConversation(database, conversationId) },
+    });
+    await say(harness, 1, 36);
+    const due = await database.query("select from compaction_work where conversation_id = $1 and due_at is not null", [
+      await conversationOf(harness),
+    ]);
+    expect(due.rows).toHaveLength(1);
+    await compactorOf(database, fake).run(never);
+    expect((await summariesOf(database, await conversationOf(harness))).length).toBeGreaterThan(0);
   }, 60_000);
 });
