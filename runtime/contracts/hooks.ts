@@ -45,6 +45,7 @@ export interface HookContexts {
   "session:end": { readonly agent: string; readonly sessionKey: string; readonly conversationId: string };
   "compact:before": TurnInfo & {
     readonly messages: readonly Message[];
+    /** Of the messages, about. */
     readonly tokens: number;
     readonly limit: number;
   };

@@ -17,6 +17,7 @@ import type { LoadedConfig } from "../config/index.ts";
 import type { Database } from "../contracts/database.ts";
 import { TICKERS } from "../contracts/jobs.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
+import { isoDay } from "../domain/time-window.ts";
 import type { CountTokens } from "../domain/tokens.ts";
 import { createJobQueue } from "../workers/queue.ts";
 import type { Tickers } from "../workers/ticker.ts";
@@ -168,6 +169,7 @@ export async function composeMemory(deps: MemoryHostDeps) {
       redact,
       summarizer: compaction.summarizer,
       flush: compaction.flush,
+      today: () => isoDay(clock.now(), timezone),
       logger: logger.child({ part: "compaction of prompts" }),
     }),
     forgetting,

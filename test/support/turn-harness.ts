@@ -261,6 +261,7 @@ export async function startHarness(options: HarnessOptions) {
       redact: options.redact ?? ((value) => value),
       summarizer: null,
       flush: async () => undefined,
+      today: () => new Date().toISOString().slice(0, 10),
       logger: options.logger ?? quietLogger,
       ...options.compaction,
     }),

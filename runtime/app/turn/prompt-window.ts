@@ -36,6 +36,9 @@ export interface WindowedTurn {
   readonly signal: AbortSignal;
 }
 
+/** Of messages that do not fit: counting all of them would hold up the process. */
+const BYTES_PER_TOKEN = 4;
+
 export class PromptWindow {
   readonly #deps: PromptWindowDeps;
   readonly #given: WindowedTurn;
@@ -112,7 +115,7 @@ export class PromptWindow {
       return (first && ends.get(first)) ?? [];
     });
     await this.#report("before", messages, view, limit);
-    await compaction.flush(turn.conversationId);
+    if (!former.paused) await compaction.flush(turn.conversationId);
     return compaction.compact(former, { turn, limit, throughIds, own: own(), signal, onAnswered });
   }
 
@@ -138,19 +141,15 @@ export class PromptWindow {
     if (when === "before") {
       if (this.#announced) return;
       this.#announced = true;
-      const tokens = this.#tokens(view.all);
+      const tokens = Math.ceil(bytesOf(view.all) / BYTES_PER_TOKEN);
       await hooks.run("compact:before", { ...turn, messages, tokens, limit }, signal);
       return;
     }
     this.#announced = false;
     this.#reported = messages.length - view.rest.length;
-    const tokens = tokensWithin(view.all, limit, countTokens) ?? this.#tokens(view.all);
+    const tokens = tokensWithin(view.all, limit, countTokens) ?? Math.ceil(bytesOf(view.all) / BYTES_PER_TOKEN);
     const summary = this.#summary?.text || null;
     await hooks.run("compact:after", { ...turn, dropped: this.#reported, tokens, summary }, signal);
-  }
-
-  #tokens(messages: readonly Message[]): number {
-    return tokensWithin(messages, Number.MAX_SAFE_INTEGER, this.#deps.countTokens) ?? 0;
   }
 }
 

@@ -39,6 +39,8 @@ export interface TurnCompactionDeps {
   readonly summarizer: { readonly model: TextModel; readonly window: number } | null;
   /** What was said is to be in the memory before it leaves the prompt: has the background summarize it now. */
   readonly flush: (conversationId: string) => Promise<void>;
+  /** The day that calls count for now, YYYY-MM-DD. */
+  readonly today: () => string;
   readonly logger: Pick<Logger, "warn">;
   /** Milliseconds for one compaction; default 60,000. */
   readonly deadlineMs?: number;
@@ -269,12 +271,13 @@ class Compaction {
   /** Calls of `memory.summarizer` are the agent's. */
   #counted(model: TextModel): TextModel {
     const { onAnswered } = this.#request;
+    const { today } = this.#deps;
     return {
       model: model.model,
       async complete(request) {
         const answer = await model.complete(request);
         const { inputTokens = 0, outputTokens = 0 } = answer;
-        onAnswered(countCall(SUMMARIZER, model.model, { inputTokens, outputTokens }));
+        onAnswered(countCall(SUMMARIZER, model.model, { inputTokens, outputTokens }, today()));
         return answer;
       },
     };
