@@ -74,6 +74,7 @@ describe("the chat-completions text model", () => {
       truncated: false,
       // As the server counted them.
       inputTokens: expect.any(Number),
+      outputTokens: expect.any(Number),
     });
     expect(fake.requests[0]).toMatchObject({
       model: "writer",
