@@ -309,6 +309,7 @@ async function compose(
     certificateFiles: paths,
     app,
     agentChannel: channels.agent,
+    voice: channels.voice,
     logger,
     metrics: metrics.registry,
     security,

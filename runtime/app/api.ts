@@ -6,7 +6,9 @@ import type {
   ChannelState,
   CommandReply,
   CommandRequest,
+  EarlierMessage,
   InboundMessage,
+  MessageIdentity,
   Webhook,
 } from "../contracts/channel.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
@@ -60,6 +62,8 @@ export type TurnState =
 export interface Turns {
   /** Durable when it resolves. RUNTIME_CONFLICT for the same key with another body, RUNTIME_DRAINING, RUNTIME_AGENT_UNKNOWN. */
   accept(message: InboundMessage): Promise<AcceptedMessage>;
+  /** The message that was accepted under this key, or null. RUNTIME_CONFLICT where that was another one. */
+  find(identity: MessageIdentity): Promise<EarlierMessage | null>;
   /** RUNTIME_TURN_UNKNOWN when the agent has no such turn. */
   read(agent: string, turnId: string): Promise<TurnState>;
   /** Waits for the end of the turn; a turn that failed rejects with its error. Ending the wait never ends the turn. */

@@ -3,6 +3,7 @@
 import { agent } from "../plugins/channels/agent/manifest.ts";
 import { discord } from "../plugins/channels/discord/manifest.ts";
 import { telegram } from "../plugins/channels/telegram/manifest.ts";
+import { voice } from "../plugins/channels/voice/manifest.ts";
 import type { ProviderService } from "../plugins/providers/manifest.ts";
 import { PROVIDERS } from "../plugins/providers/manifests.ts";
 
@@ -20,7 +21,7 @@ export const PROVIDER_KINDS = [
 export type ProviderKind = Kinds;
 
 /** With those that this version has not built yet. */
-export const CHANNEL_KINDS = [agent.id, telegram.id, discord.id, "voice", "console"] as const;
+export const CHANNEL_KINDS = [agent.id, telegram.id, discord.id, voice.id, "console"] as const;
 export type ChannelKind = (typeof CHANNEL_KINDS)[number];
 
 export interface KnownProvider {

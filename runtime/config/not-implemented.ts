@@ -6,6 +6,7 @@
 import { isRecord } from "../contracts/values.ts";
 import { agent } from "../plugins/channels/agent/manifest.ts";
 import { CHANNELS } from "../plugins/channels/manifests.ts";
+import { voice } from "../plugins/channels/voice/manifest.ts";
 import type { Finding } from "./report.ts";
 import type { ParsedConfig } from "./schema.ts";
 import type { TreeMap } from "./tree.ts";
@@ -18,8 +19,8 @@ export interface NotImplemented {
   readonly severity: "error" | "warning";
   /** The finding, as one sentence. */
   readonly why: string;
-  /** Whether the parsed value uses it. Default: it is written, and neither empty, off nor `enabled: false`. */
-  readonly asks?: (value: unknown, key: string) => boolean;
+  /** Whether the parsed value, in its section, uses it. Default: it is written, and neither empty, off nor `enabled: false`. */
+  readonly asks?: (value: unknown, key: string, section: unknown) => boolean;
   /** A setting of this section that means the same: where that is reported, this one is not. */
   readonly partOf?: string;
 }
@@ -44,7 +45,9 @@ export const UNBUILT_TOOLS = [
 ] as const;
 
 const VOICE_KEYS = ["transcription", "speech", "keep_audio"] as const;
-/** Of the HTTP channel: settings of chat platforms. */
+/** Of chat platforms. */
+const CHAT_KEYS = ["token", "base_url", "webhook", "pairing", "reconnect", "channel_bindings"] as const;
+/** Of the HTTP channel. */
 const UNUSED_CHANNEL_KEYS = ["token", "base_url", "webhook", "pairing", "reconnect", ...VOICE_KEYS] as const;
 
 export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
@@ -56,7 +59,15 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
     ),
     asks: (value, key) => isEnabled(value) && isRecord(value) && !isBuiltChannel(key, value["kind"]),
   },
-  ...VOICE_KEYS.map((key) => warning(`channels.*.${key}`, "this version has no channel for voices")),
+  ...VOICE_KEYS.map((key) => ({
+    ...warning(`channels.*.${key}`, "only a channel of the kind voice has a use for it"),
+    asks: (value: unknown, _: string, section: unknown) => isAskedFor(value) && !isVoice(section),
+  })),
+  ...CHAT_KEYS.map((key) => ({
+    ...warning(`channels.*.${key}`, "a channel of the kind voice has no use for it"),
+    asks: (value: unknown, _: string, section: unknown) =>
+      isAskedFor(value) && !isEmptyRecord(value) && isVoice(section),
+  })),
   warning(`channels.${agent.id}.channel_bindings`, "the HTTP channel binds nothing: each message names its agent"),
   ...UNUSED_CHANNEL_KEYS.map((key) => warning(`channels.${agent.id}.${key}`, "the HTTP channel has no use for it")),
   {
@@ -80,7 +91,8 @@ export function notImplementedFindings(
     for (const { path, tree } of matches(written, pattern)) {
       const value = parsedAt(config, path);
       const isWritten = asks !== isAskedFor || !isEmpty(tree);
-      if (value === undefined || !isWritten || !asks(value, String(path.at(-1)))) continue;
+      if (value === undefined || !isWritten || !asks(value, String(path.at(-1)), parsedAt(config, path.slice(0, -1))))
+        continue;
       // A part of a section that is reported already is not reported again.
       if (partOf !== undefined && found.has(JSON.stringify([...path.slice(0, -1), partOf]))) continue;
       if (path.some((_, length) => found.has(JSON.stringify(path.slice(0, length))))) continue;
@@ -94,6 +106,14 @@ export function notImplementedFindings(
 
 export function isBuiltChannel(id: string, kind: unknown): boolean {
   return id === agent.id ? kind === agent.id : CHANNELS.some(({ id: built }) => built === kind);
+}
+
+function isVoice(section: unknown): boolean {
+  return isRecord(section) && section["kind"] === voice.id;
+}
+
+function isEmptyRecord(value: unknown): boolean {
+  return isRecord(value) && Object.keys(value).length === 0;
 }
 
 /** The table's line for a key of the schema, written as the reference writes it: `agents.<name>.budget.daily_tokens`. */

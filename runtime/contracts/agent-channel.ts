@@ -1,15 +1,10 @@
 /** The agent channel as its HTTP routes use it: they hand a request over, and it reaches the inbox or the commands. */
 
+import type { AgentCaller } from "./agent-caller.ts";
 import type { AcceptedMessage, Attachment, Channel, CommandReply, HistoryMessage } from "./channel.ts";
 import type { HandedTask } from "./delegation.ts";
 
-/** The caller, as the server has authenticated it. */
-export interface AgentCaller {
-  /** The token's id: its name may be given to another one later. */
-  readonly id: string;
-  /** True for the owner's token only. */
-  readonly owner: boolean;
-}
+export type { AgentCaller } from "./agent-caller.ts";
 
 export interface AgentPost {
   readonly agent: string;

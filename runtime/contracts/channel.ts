@@ -2,6 +2,7 @@
 
 import type { HandedTask } from "./delegation.ts";
 import type { WaitingQuestion } from "./stream.ts";
+import type { Voice } from "./voice.ts";
 
 export interface Attachment {
   readonly name: string;
@@ -48,6 +49,18 @@ export interface InboundMessage {
   readonly history?: readonly HistoryMessage[];
   /** Of a message that turns of another node wait for. */
   readonly task?: HandedTask;
+  /** What makes it the same message under its key, where that is not its text: a recording is not transcribed twice alike. */
+  readonly fingerprint?: string;
+}
+
+/** A message by what its channel has before its text. */
+export interface MessageIdentity extends Pick<InboundMessage, "address" | "agent" | "externalId"> {
+  readonly fingerprint: string;
+}
+
+export interface EarlierMessage {
+  readonly turnId: string;
+  readonly text: string;
 }
 
 export interface OutboundMessage {
@@ -159,6 +172,9 @@ export interface CommandReply {
 export type MessageHandler = (message: InboundMessage) => Promise<AcceptedMessage>;
 export type CommandHandler = (command: CommandRequest) => Promise<CommandReply>;
 
+/** The message that was accepted under this key, or null; RUNTIME_CONFLICT where that was another one. */
+export type RepeatHandler = (identity: MessageIdentity) => Promise<EarlierMessage | null>;
+
 /** Stores what is sent so far of a message in parts; resolves when it is stored. */
 export type KeepSent = (sent: EditResult) => Promise<void>;
 
@@ -226,4 +242,8 @@ export interface Channel {
   onCommand(handler: CommandHandler): void;
   /** Where others may be admitted (`channels.<id>.pairing`). Without it the owner alone is heard; to all others the channel is silent. */
   onStranger?(handler: StrangerHandler): void;
+  /** Where it costs something to find out what a message says. */
+  onRepeat?(handler: RepeatHandler): void;
+  /** Where people talk to it: recordings are handed to it by a route. At most one channel of a node. */
+  readonly voice?: Voice;
 }

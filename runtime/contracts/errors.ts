@@ -23,6 +23,8 @@ export const ERROR_CODES = {
   CHANNEL_CONNECTION_LOST: traits("transient", true, 503),
   /** The platform takes this message, in this conversation, never: the same call would be refused again. */
   CHANNEL_REFUSED: traits("error", false, 502),
+  /** A recording without words: there is no message, and no turn. */
+  CHANNEL_NOTHING_SAID: traits("warning", false, 422),
 
   MEMORY_INVALID_ARGUMENT: traits("error", false, 400),
   MEMORY_NOT_FOUND: traits("error", false, 404),

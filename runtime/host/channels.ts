@@ -8,14 +8,18 @@ import type { AgentChannel } from "../contracts/agent-channel.ts";
 import { type Channel, webhookPath } from "../contracts/channel.ts";
 import { ConfigError } from "../contracts/errors.ts";
 import type { Logger, NewId } from "../contracts/ports.ts";
+import type { Voice } from "../contracts/voice.ts";
 import { agent as agentManifest } from "../plugins/channels/agent/manifest.ts";
-import type { ChannelManifest } from "../plugins/channels/manifest.ts";
+import type { AudioRoute, ChannelManifest, ChannelNeeds } from "../plugins/channels/manifest.ts";
 import { CHANNELS } from "../plugins/channels/manifests.ts";
+import { voice as voiceManifest } from "../plugins/channels/voice/manifest.ts";
 import type { Service } from "./services.ts";
 
 export interface ChannelParts {
   /** The one that HTTP posts to. */
   readonly agent: AgentChannel;
+  /** What recordings are handed to; null: there is no channel for them. */
+  readonly voice: Voice | null;
   /** All of them, by their instance ids. */
   readonly byId: ReadonlyMap<string, Channel>;
   /** Those that receive on one node at a time. */
@@ -44,6 +48,7 @@ export async function createChannels(config: Config, deps: ChannelDeps): Promise
   const channels: readonly Channel[] = [agent, ...created.filter((channel) => channel !== null)];
   return {
     agent,
+    voice: channels.find((channel) => channel.voice !== undefined)?.voice ?? null,
     byId: new Map(channels.map((channel) => [channel.id, channel])),
     receiving: channels.flatMap(({ id: key, platform, receiver }) => {
       const settings = config.channels[key];
@@ -55,6 +60,7 @@ export async function createChannels(config: Config, deps: ChannelDeps): Promise
       for (const channel of channels) {
         channel.onMessage((message) => turns.accept(message));
         channel.onCommand((command) => commands.run(command));
+        channel.onRepeat?.((identity) => turns.find(identity));
         if (channel.onStranger && config.channels[channel.id]?.pairing) {
           channel.onStranger((stranger) => deps.pairings.admit(stranger));
         }
@@ -77,9 +83,30 @@ async function createChannel(
   const settings = channels[id];
   const manifest: ChannelManifest | undefined = CHANNELS.find(({ id: kind }) => kind === settings?.kind);
   if (settings === undefined || manifest === undefined) return null;
-  const { token, owner_id: ownerId, base_url: baseUrl, webhook } = settings;
+  const { token = "", owner_id: ownerId, base_url: baseUrl, webhook } = settings;
   const webhookUrl = webhook === undefined ? undefined : webhook.replace(/\/+$/, "") + webhookPath(id);
+  const audio = audioOf(settings);
   // Was checked when the configuration was read.
-  if (token === undefined) throw new ConfigError("CONFIG_INVALID", `channels.${id} has no token.`);
-  return manifest.create({ id, token, ownerId, baseUrl, webhookUrl, newId, logger: logger.child({ channel: id }) });
+  if (token === "" && !audio) throw new ConfigError("CONFIG_INVALID", `channels.${id} has no token.`);
+  return manifest.create({
+    id,
+    token,
+    ownerId,
+    baseUrl,
+    webhookUrl,
+    audio,
+    newId,
+    logger: logger.child({ channel: id }),
+  });
+}
+
+type Settings = Config["channels"][string];
+
+function audioOf({ kind, transcription, speech, keep_audio: keep }: Settings): ChannelNeeds["audio"] {
+  if (kind !== voiceManifest.id || !transcription || !speech) return undefined;
+  return { transcription: routeOf(transcription), speech: { ...routeOf(speech), voice: speech.voice }, keep };
+}
+
+function routeOf(route: NonNullable<Settings["transcription"]>): AudioRoute {
+  return { baseUrl: route.base_url, model: route.model, apiKey: route.api_key };
 }

@@ -8,6 +8,7 @@ import type { Application } from "../app/api.ts";
 import type { AgentChannel } from "../contracts/agent-channel.ts";
 import type { Clock, NewId } from "../contracts/ports.ts";
 import type { SecurityLog } from "../contracts/security-log.ts";
+import type { Voice } from "../contracts/voice.ts";
 
 export interface ServerLimits {
   /** Bytes of a body with attachments, an archive line or a transcript. */
@@ -67,6 +68,8 @@ export const DEFAULT_LIMITS: ServerLimits = {
 export interface ServerDeps {
   readonly app: Application;
   readonly agentChannel: AgentChannel;
+  /** Absent or null: no channel takes recordings. */
+  readonly voice?: Voice | null;
   /** A pino logger. */
   readonly logger: FastifyBaseLogger;
   /** The process's metrics; the server adds its own. */

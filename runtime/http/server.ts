@@ -32,6 +32,7 @@ import { registerSchedules } from "./schedules.ts";
 import { installSecurityEvents } from "./security-events.ts";
 import { registerTokens } from "./tokens.ts";
 import { registerUsage } from "./usage.ts";
+import { registerVoice } from "./voice.ts";
 import { registerWebhooks } from "./webhooks.ts";
 
 const REQUEST_TIMEOUT_MS = 4 * 60 * 60_000;
@@ -108,6 +109,7 @@ export function createServer(deps: ServerDeps): Server {
     registerCapture(scope, shared);
     registerAgents(scope, shared);
     registerAgentTurns(scope, shared);
+    registerVoice(scope, shared);
     registerOpenAi(scope, shared);
     registerMcp(scope, shared);
     registerAdmin(scope, shared);

@@ -42,7 +42,7 @@ export async function composedNode({ store, config, workspace = {} }: ComposedNo
   await writeFile(join(dir, "cairn.yaml"), stringify({ version: 1, ...config, memory: await memory(store, home) }));
   await writeFile(join(dir, ".env"), OWNER_ENV);
   await chmod(join(dir, ".env"), 0o600);
-  const { request } = await startedHost({ dir });
+  const { request, url, stop } = await startedHost({ dir });
 
   const call = async (path: string, body?: object, token?: string, method?: string): Promise<Answer> => {
     const response = await request(path, body, token, method);
@@ -51,6 +51,8 @@ export async function composedNode({ store, config, workspace = {} }: ComposedNo
   };
   return {
     dir,
+    url,
+    stop,
     home,
     workspace: files,
     call,

@@ -243,6 +243,7 @@ export function createFakeApplication(): FakeApplication {
         void run(turn);
         return { turnId: turn.turnId, agent: message.agent, fresh: true };
       },
+      find: async () => null,
       async read(agent, turnId) {
         const turn = find(agent, turnId);
         const { user } = turn.message.address;

@@ -1,7 +1,7 @@
 /** The inbox: a message is on disk, with its turn in line, before the channel that brought it goes on. */
 
 import { createHash } from "node:crypto";
-import type { AcceptedMessage, InboundMessage } from "../../contracts/channel.ts";
+import type { AcceptedMessage, EarlierMessage, InboundMessage, MessageIdentity } from "../../contracts/channel.ts";
 import type { Database, Queryable } from "../../contracts/database.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { NewId } from "../../contracts/ports.ts";
@@ -22,6 +22,8 @@ export interface Inbox {
   accept(message: InboundMessage, priority?: number): Promise<InboxEntry>;
   /** Which of the agents was given this message before; undefined: none. */
   agentOf(message: InboundMessage, agents: readonly string[]): Promise<string | undefined>;
+  /** What was accepted under the key of such a message; RUNTIME_CONFLICT where it was another one. */
+  find(identity: MessageIdentity): Promise<EarlierMessage | null>;
 }
 
 export function createInbox({
@@ -87,6 +89,21 @@ export function createInbox({
       );
       return rows[0]?.agent;
     },
+    async find(identity) {
+      const message = storable({ ...identity, text: "", owner: false });
+      assertNames(message);
+      const { channel, conversation } = message.address;
+      const { rows } = await database.query<{ turn_id: string; body_hash: string; text: string }>(FIND, [
+        channel,
+        message.agent,
+        conversation,
+        message.externalId,
+      ]);
+      const row = rows[0];
+      if (row === undefined) return null;
+      if (row.body_hash !== hashBody(message, [])) throw anotherMessage(row.turn_id);
+      return { turnId: row.turn_id, text: row.text };
+    },
   };
 }
 
@@ -101,13 +118,20 @@ function acceptedOf(rows: readonly AcceptRow[], bodyHash: string, limits: QueueL
   if (!row) return null;
   if (row.turn_id === null) throw tooManyWait(row.refused, limits);
   if (row.body_hash !== bodyHash) {
-    throw new RuntimeError("RUNTIME_CONFLICT", "Another message was accepted under this idempotency key.", {
-      turnId: row.turn_id,
-      hint: "Use a new key for a new message.",
-    });
+    throw anotherMessage(row.turn_id);
   }
   return { turnId: row.turn_id, fresh: row.fresh };
 }
+
+function anotherMessage(turnId: string): RuntimeError {
+  return new RuntimeError("RUNTIME_CONFLICT", "Another message was accepted under this idempotency key.", {
+    turnId,
+    hint: "Use a new key for a new message.",
+  });
+}
+
+const FIND = `/* inbox:find */ select t.id as turn_id, i.body_hash, i.text from inbox i join turns t on t.inbox_id = i.id
+  where i.channel = $1 and i.agent = $2 and i.conversation = $3 and i.external_id = $4`;
 
 /**
  * At most so many rows are counted as may wait in all, and for the owner none. Messages that arrive in the same moment do not
@@ -169,11 +193,15 @@ function storable(message: InboundMessage): InboundMessage {
 
 /** Text, attachments, sender and what was said before: the same key with the same hash is the same message. */
 function hashBody(message: InboundMessage, attachments: readonly AttachmentRef[]): string {
-  const body = [
-    message.text,
-    message.address.user,
-    attachments.map((ref) => [ref.sha256, ref.name, ref.media_type]),
-    message.history ?? [],
-  ];
+  const { fingerprint, address } = message;
+  const body =
+    fingerprint === undefined
+      ? [
+          message.text,
+          address.user,
+          attachments.map((ref) => [ref.sha256, ref.name, ref.media_type]),
+          message.history ?? [],
+        ]
+      : [fingerprint, address.user];
   return createHash("sha256").update(JSON.stringify(body)).digest("hex");
 }

@@ -192,6 +192,7 @@ export function createTurns(deps: TurnsDeps): Turns {
       }
       return { ...accepted, agent };
     },
+    find: (identity) => deps.inbox.find(identity),
     async read(agent, turnId) {
       const { attempt: _attempt, ...state } = await readTurn(agent, turnId);
       return state;

@@ -52,6 +52,7 @@ export function checkChannels({ config }: CheckInput): Findings {
   const { channels, agents, deployment, memory } = config;
   if (!channels) return found;
   const tokens = new Map<string, string>();
+  let voice: string | undefined;
   for (const [id, channel] of Object.entries(channels)) {
     const path = ["channels", id];
     if (agents) {
@@ -95,8 +96,14 @@ export function checkChannels({ config }: CheckInput): Findings {
         found.error([...path, "webhook"], channel.webhook, "an https address: the platform posts to no other one");
       }
     }
-    if (channel.kind === "voice" && !(channel.transcription && channel.speech)) {
-      found.error(path, "no complete audio routes", "transcription and speech, each with base_url and model");
+    if (channel.kind === "voice") {
+      if (!(channel.transcription && channel.speech)) {
+        found.error(path, "no complete audio routes", "transcription and speech, each with base_url and model");
+      }
+      if (voice !== undefined) {
+        found.refuse(path, "conflict", `channels.${voice} takes recordings already: the route has one channel`);
+      }
+      voice ??= id;
     }
     if (channel.token === undefined) continue;
     const other = tokens.get(channel.token);

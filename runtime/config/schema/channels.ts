@@ -2,17 +2,16 @@
 import { CHANNEL_KINDS } from "../known-ids.ts";
 import { choice, duration, flag, identifier, integer, mapping, name, section, text, url } from "./scalars.ts";
 
-const audioRoute = section({
-  base_url: url().describe("Address of an OpenAI-compatible API."),
+const audioRoute = {
+  base_url: url().describe("Address of an OpenAI-compatible API, such as `https://api.openai.com/v1`."),
   model: text(),
-  api_key: text().optional(),
-  voice: text().optional().describe("For speech."),
-});
+  api_key: text().optional().describe("As a reference such as ${OPENAI_API_KEY}. Not needed by servers without keys."),
+};
 
 const channel = section({
   kind: choice(CHANNEL_KINDS)
     .meta({ derived: true })
-    .describe("Known from the id where the id is a kind. This version has `agent`, `telegram` and `discord`."),
+    .describe("Known from the id where the id is a kind. This version has `agent`, `telegram`, `discord` and `voice`."),
   enabled: flag().prefault(true),
   token: text().optional().describe("The bot's token, as a reference such as ${TELEGRAM_TOKEN}."),
   owner_id: identifier()
@@ -35,9 +34,16 @@ const channel = section({
   })
     .prefault({})
     .describe("Exponential backoff with jitter."),
-  transcription: audioRoute.optional().describe("Speech to text, for kind voice."),
-  speech: audioRoute.optional().describe("Text to speech, for kind voice."),
-  keep_audio: flag().prefault(false).describe("Keep the audio of voice messages."),
+  transcription: section(audioRoute).optional().describe("Speech to text, for kind voice."),
+  speech: section({
+    ...audioRoute,
+    voice: text().optional().describe("Who speaks, by the service's name. Default: alloy."),
+  })
+    .optional()
+    .describe("Text to speech, for kind voice."),
+  keep_audio: flag()
+    .prefault(false)
+    .describe("Kind voice: keep each recording as an attachment of its message. Default: only its words are kept."),
 });
 
 export const channelsSection = mapping(name("a channel's id"), channel)

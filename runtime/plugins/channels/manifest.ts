@@ -4,11 +4,20 @@ import type { Channel } from "../../contracts/channel.ts";
 import type { PluginManifest } from "../../contracts/plugin.ts";
 import type { Logger, NewId } from "../../contracts/ports.ts";
 
+/** A route of an OpenAI-compatible audio API. */
+export interface AudioRoute {
+  readonly baseUrl: string;
+  readonly model: string;
+  readonly apiKey: string | undefined;
+  /** For speech. */
+  readonly voice?: string | undefined;
+}
+
 /** One entry of `channels.<id>`, with what channels may use of the node. */
 export interface ChannelNeeds {
   /** As in `channels.<id>`. */
   readonly id: string;
-  /** The bot's. */
+  /** The bot's; empty for kinds that have none. */
   readonly token: string;
   /** Who the owner is on the platform; undefined: nobody. */
   readonly ownerId: string | undefined;
@@ -16,6 +25,10 @@ export interface ChannelNeeds {
   readonly baseUrl: string | undefined;
   /** Whole, for the platform to call; undefined: the channel is to ask. */
   readonly webhookUrl: string | undefined;
+  /** Of channels that listen and speak. */
+  readonly audio?:
+    | { readonly transcription: AudioRoute; readonly speech: AudioRoute; readonly keep: boolean }
+    | undefined;
   readonly newId: NewId;
   readonly logger: Logger;
 }

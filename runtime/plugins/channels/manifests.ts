@@ -2,5 +2,6 @@
 
 import { discord } from "./discord/manifest.ts";
 import { telegram } from "./telegram/manifest.ts";
+import { voice } from "./voice/manifest.ts";
 
-export const CHANNELS = [telegram, discord] as const;
+export const CHANNELS = [telegram, discord, voice] as const;

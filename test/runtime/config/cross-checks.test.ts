@@ -9,6 +9,7 @@ function file(parts: Record<string, string>): string {
   return ["version: 1", ...Object.values({ ...BASE, ...parts })].join("\n");
 }
 
+const AUDIO = "transcription: { base_url: http://h, model: m }, speech: { base_url: http://h, model: m }";
 const TELEGRAM = 'telegram: { token: "${TG}", owner_id: 1 }';
 
 const errors: [string, Record<string, string>, string, RegExp][] = [
@@ -164,6 +165,12 @@ const errors: [string, Record<string, string>, string, RegExp][] = [
     { channels: "channels: { voice: {} }" },
     "channels.voice",
     /transcription and speech/,
+  ],
+  [
+    "a second voice channel",
+    { channels: `channels: { voice: { ${AUDIO} }, other: { kind: voice, ${AUDIO} } }` },
+    "channels.other",
+    /channels.voice takes recordings already/,
   ],
   [
     "a first delay longer than the longest",

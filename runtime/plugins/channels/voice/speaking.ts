@@ -1,0 +1,102 @@
+/** The events of a turn with its words as speech between them. */
+
+import { toCairnError } from "../../../contracts/errors.ts";
+import { isFinal, type NumberedEvent } from "../../../contracts/stream.ts";
+import type { SpokenEvent } from "../../../contracts/voice.ts";
+import { ReadAloud } from "../../../domain/read-aloud.ts";
+import type { Synthesize } from "./speech.ts";
+import { SpeechQueue } from "./speech-queue.ts";
+
+/** The event that ends the turn waits for the speech before it; no other one does. */
+export async function* speakTurn(
+  events: AsyncIterable<NumberedEvent>,
+  synthesize: Synthesize,
+  signal: AbortSignal,
+): AsyncGenerator<SpokenEvent> {
+  const queue = new SpeechQueue(synthesize, signal);
+  const turn = events[Symbol.asyncIterator]();
+  const script = new TurnScript();
+  const nextEvent = async () => ({ of: "turn" as const, step: await turn.next() });
+  const nextSpoken = () =>
+    queue.next().then(
+      (spoken) => ({ of: "speech" as const, spoken }),
+      (error: unknown) => ({ of: "failure" as const, error }),
+    );
+  let event: ReturnType<typeof nextEvent> | null = nextEvent();
+  let speech: ReturnType<typeof nextSpoken> | null = nextSpoken();
+  let final: NumberedEvent | null = null;
+  let turnId = "";
+  let index = 0;
+  try {
+    while (event !== null || speech !== null) {
+      const came = await Promise.race([event, speech].filter((next) => next !== null));
+      if (came.of === "turn") {
+        if (came.step.done) {
+          event = null;
+          queue.end();
+          continue;
+        }
+        const numbered: NumberedEvent = came.step.value;
+        turnId = numbered.event.turn_id;
+        queue.push(script.take(numbered));
+        if (isFinal(numbered.event)) {
+          final = numbered;
+          event = null;
+          queue.end();
+        } else {
+          yield numbered;
+          event = nextEvent();
+        }
+      } else if (came.of === "speech") {
+        if (came.spoken === null) {
+          speech = null;
+          continue;
+        }
+        const { mediaType, text, data } = came.spoken;
+        const said = { turn_id: turnId, index: index++, media_type: mediaType, text, data: data.toString("base64") };
+        yield { event: { type: "voice.audio", ...said } };
+        speech = nextSpoken();
+      } else {
+        speech = null;
+        queue.stop();
+        signal.throwIfAborted();
+        yield { event: { type: "voice.failed", turn_id: turnId, error: toCairnError(came.error).toBody() } };
+      }
+    }
+    if (final) yield final;
+  } finally {
+    queue.stop();
+    // It ends by its signal: nobody waits for it here.
+    turn.return?.().catch(() => undefined);
+    event?.catch(() => undefined);
+  }
+}
+
+/** What is said at each event. */
+class TurnScript {
+  readonly #aloud = new ReadAloud();
+  #hasWords = false;
+
+  take({ event }: NumberedEvent): string[] {
+    switch (event.type) {
+      case "turn.started":
+        this.#aloud.restart();
+        return [];
+      case "text.delta":
+        this.#hasWords = true;
+        return this.#aloud.push(event.text);
+      // What is written before a call is said while the tool works.
+      case "tool.started":
+        return this.#aloud.end();
+      case "turn.waiting":
+        return [...this.#aloud.end(), ...this.#aloud.push(event.question.text), ...this.#aloud.end()];
+      case "turn.finished":
+        // Of a turn that ended before it was followed, there is nothing but its text.
+        return [...(this.#hasWords ? [] : this.#aloud.push(event.text)), ...this.#aloud.end()];
+      case "turn.failed":
+        return this.#aloud.end();
+      default:
+        return [];
+    }
+  }
+}
