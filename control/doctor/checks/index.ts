@@ -1,5 +1,6 @@
 /** All checks, in the order of the report. Ids are stable: a test keeps the list. */
 
+import { channelsAudio } from "./channels/audio.ts";
 import { channelsConnected } from "./channels/connected.ts";
 import { channelsTokens } from "./channels/tokens.ts";
 import type { Check } from "./check.ts";
@@ -132,6 +133,7 @@ export const CHECKS: readonly Check[] = [
   providersBudgets,
   channelsTokens,
   channelsConnected,
+  channelsAudio,
   deploymentNode,
   deploymentService,
   deploymentTools,

@@ -33,14 +33,23 @@ export function askModelServers(
       if (key !== undefined && isSecretReference(key)) return made({ kind: "not-asked", why: "password-manager" });
       // Without its key it would only answer that; providers.keys reports it.
       if (list.needsKey && !key) return made({ kind: "not-asked", why: "no-key" });
-      try {
-        const response = await fetch(list.url, { headers: { ...list.headers }, redirect: "manual", signal });
-        return made({ kind: "answered", status: response.status, models: await modelsOf(response) });
-      } catch (error) {
-        return made({ kind: "unreachable", reason: signal.aborted ? "no answer in time" : causeOf(error) });
-      }
+      return made(await askForModels(list.url, list.headers, signal));
     }),
   );
+}
+
+/** Never rejects. */
+export async function askForModels(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Extract<ServerAnswer, { kind: "answered" | "unreachable" }>> {
+  try {
+    const response = await fetch(url, { headers: { ...headers }, redirect: "manual", signal });
+    return { kind: "answered", status: response.status, models: await modelsOf(response) };
+  } catch (error) {
+    return { kind: "unreachable", reason: signal.aborted ? "no answer in time" : causeOf(error) };
+  }
 }
 
 /** Null where the answer is no list. */

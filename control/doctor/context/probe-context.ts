@@ -9,6 +9,7 @@ import type { Redactor } from "../../../runtime/config/redact.ts";
 import type { Environment } from "../../../runtime/config/references.ts";
 import type { Fleet } from "../../mesh/fleet.ts";
 import { Unavailable } from "../unavailable.ts";
+import { type AudioServer, askAudioServers } from "./audio-servers.ts";
 import { type ConfigurationSnapshot, readConfiguration } from "./configuration.ts";
 import { type DatabaseSnapshot, readDatabase } from "./database.ts";
 import { readThroughNodes } from "./database-through-nodes.ts";
@@ -70,6 +71,8 @@ export interface ProbeContext extends Omit<ProbeContextInput, "signal"> {
   database(): Promise<DatabaseSnapshot>;
   /** Every provider, asked for its models. */
   modelServers(): Promise<readonly ModelServer[]>;
+  /** Of the channels that listen and speak. */
+  audioServers(): Promise<readonly AudioServer[]>;
   /** Redacts every secret that was read so far. */
   redactor(): Promise<Redactor>;
 }
@@ -129,6 +132,7 @@ export function createProbeContext({ signal, ...input }: ProbeContextInput): Pro
       return readThroughNodes(config, await context.node());
     }),
     modelServers: once(async () => askModelServers(usedProviders(await context.config()), until())),
+    audioServers: once(async () => askAudioServers(await context.config(), until())),
     redactor: async () => createContextRedactor(processEnv, await secretsFile(), await configuration()),
   };
   return context;

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { chmod, mkdir, symlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
+import type { AudioServer } from "../../../control/doctor/context/audio-servers.ts";
 import type { DatabaseSnapshot, ServerFacts } from "../../../control/doctor/context/database.ts";
 import type { ModelServer } from "../../../control/doctor/context/model-servers.ts";
 import type { MemoryStats, NodeSnapshot } from "../../../control/doctor/context/node.ts";
@@ -126,6 +127,11 @@ export const keyed = (url: string) =>
   `version: 1\nagents: { main: {} }\nproviders: { openai: { kind: openai-compatible, base_url: "${url}", model: m, api_key: "\${KEY}" } }\n`;
 
 /** One that answers with its list. */
+function audioServers(answer: AudioServer["answer"]): Pick<ProbeContext, "audioServers"> {
+  const url = "http://127.0.0.1:8880/v1/models";
+  return { audioServers: async () => [{ path: "channels.voice.speech", url, model: "tts-1", answer }] };
+}
+
 function modelServer(id: string, model: string, models: readonly string[]): Pick<ProbeContext, "modelServers"> {
   const provider = { kind: id, model } as ModelServer["provider"];
   const answer = { kind: "answered", status: 200, models } as const;
@@ -432,7 +438,7 @@ export const WRONGS: readonly Wrong[] = [
     id: "config.warnings",
     when: "a channel is not in this version",
     status: "warn",
-    says: /channels\.console.*the channels agent, telegram, discord/,
+    says: /channels\.console.*the channels agent, /,
     yaml: `${MINIMAL}channels:\n  console: {}\n`,
   },
   {
@@ -988,6 +994,42 @@ export const WRONGS: readonly Wrong[] = [
     says: /agent is not there/,
     fix: /restart/,
     seen: health({ channels: {} }),
+  },
+  {
+    id: "channels.audio",
+    when: "a service refuses its key",
+    status: "fail",
+    says: /channels\.voice\.speech refuses the key \(status 401\)\.$/,
+    fix: /channels\.voice\.speech\.api_key/,
+    seen: audioServers({ kind: "answered", status: 401, models: null }),
+  },
+  {
+    id: "channels.audio",
+    when: "a service is not there",
+    status: "fail",
+    says: /cannot be reached at .* \(refused\)\.$/,
+    seen: audioServers({ kind: "unreachable", reason: "refused" }),
+  },
+  {
+    id: "channels.audio",
+    when: "a service has too much to do",
+    status: "warn",
+    says: /answers with status 429/,
+    seen: audioServers({ kind: "answered", status: 429, models: null }),
+  },
+  {
+    id: "channels.audio",
+    when: "a service redirects",
+    status: "fail",
+    says: /redirects requests \(status 302\)/,
+    seen: audioServers({ kind: "answered", status: 302, models: null }),
+  },
+  {
+    id: "channels.audio",
+    when: "a service does not list the model",
+    status: "warn",
+    says: /does not list the model tts-1/,
+    seen: audioServers({ kind: "answered", status: 200, models: ["other"] }),
   },
   {
     id: "deployment.node",

@@ -10,10 +10,17 @@ import { wordsOf } from "./recordings.ts";
  */
 
 export type AudioFault =
-  | { readonly kind: "status"; readonly status: number; readonly message?: string; readonly retryAfterS?: number }
+  | {
+      readonly kind: "status";
+      readonly status: number;
+      readonly message?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   /** Answers once `release` is called. */
   | { readonly kind: "hold" }
   | { readonly kind: "garbage" }
+  /** Sends until the client goes. */
+  | { readonly kind: "endless" }
   /** The connection breaks in the middle of the answer. */
   | { readonly kind: "cut" };
 
@@ -111,12 +118,22 @@ export async function startAudioFake(
       response.writeHead(200, { "content-type": "text/html" });
       response.end("<!doctype html><title>Welcome</title>");
     }
+    if (found?.kind === "endless") {
+      response.writeHead(200, { "content-type": "audio/mpeg" });
+      const piece = Buffer.alloc(1024 * 1024);
+      const { promise: closed, resolve } = Promise.withResolvers<void>();
+      response.once("close", resolve);
+      while (!response.destroyed) {
+        const taken = new Promise<unknown>((done) => response.write(piece, done));
+        await Promise.race([taken, closed]);
+      }
+    }
     if (found?.kind === "cut") {
       response.writeHead(200, { "content-type": "audio/mpeg", "content-length": 1_000 });
       response.write("ID3", () => response.destroy());
     }
     if (found?.kind === "status") {
-      if (found.retryAfterS !== undefined) response.setHeader("retry-after", String(found.retryAfterS));
+      for (const [name, value] of Object.entries(found.headers ?? {})) response.setHeader(name, value);
       refuse(response, { status: found.status, message: found.message ?? `The fake fails with ${found.status}.` });
     }
     return found !== undefined;

@@ -1,5 +1,7 @@
 /** Talking to a real node over HTTP, with the audio services' fake: what is said is a message, and the reply is spoken. */
 
+import { once } from "node:events";
+import { request } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { startAudioFake } from "../../fakes/audio/index.ts";
@@ -245,7 +247,7 @@ describe.each(STORES)("talking to an agent (%s)", (store) => {
 
   test("a service that asks for a pause, answers no JSON, or is not there", async () => {
     const { url, audio } = await talkingNode(store);
-    audio.setFault(() => ({ kind: "status", status: 429, retryAfterS: 30 }));
+    audio.setFault(() => ({ kind: "status", status: 429, headers: { "retry-after": "30" } }));
     const busy = await talk(url, "hello");
     expect(busy.headers.get("retry-after")).toBe("30");
     expect(await errorOf(busy)).toMatchObject({ status: 503, code: "PROVIDER_RATE_LIMITED" });
@@ -277,6 +279,42 @@ describe.each(STORES)("talking to an agent (%s)", (store) => {
     const surplus = await fetch(`${url}/api/agents/main/voice`, { method: "POST", headers, body: form });
     expect(await errorOf(surplus)).toMatchObject({ status: 400, message: expect.stringContaining("model") });
   });
+});
+
+test("two gigabytes are refused without being read, and what says nothing of its length at 25 MiB", async () => {
+  const { url, audio } = await talkingNode("embedded");
+  const headers = { authorization: `Bearer ${OWNER_TOKEN}`, "content-type": "audio/wav" };
+  /** The status, and how many megabytes were sent until it came. */
+  const upload = async (more: Readonly<Record<string, string>>, most: number) => {
+    const sending = request(`${url}/api/agents/main/voice?session=s`, {
+      method: "POST",
+      headers: { ...headers, ...more },
+    });
+    const answered = once(sending, "response");
+    answered.catch(() => undefined);
+    // The node closes the connection in the end.
+    sending.on("error", () => undefined);
+    let status = 0;
+    answered.then(([response]) => {
+      status = response.statusCode;
+      response.resume();
+    });
+    const megabyte = Buffer.alloc(1024 * 1024);
+    let sent = 0;
+    for (; sent < most && status === 0; sent++) {
+      await new Promise((resolve) => sending.write(megabyte, resolve));
+    }
+    await answered;
+    sending.destroy();
+    return { status, sent };
+  };
+  const declared = await upload({ "content-length": String(2 ** 31) }, 2 ** 11);
+  expect(declared.status).toBe(413);
+  expect(declared.sent).toBeLessThan(2 ** 10);
+  const chunked = await upload({ "transfer-encoding": "chunked" }, 2 ** 11);
+  expect(chunked.status).toBe(413);
+  expect(chunked.sent).toBeLessThan(2 ** 10);
+  expect(audio.requests).toEqual([]);
 });
 
 test("a node without such a channel says what to do", async () => {

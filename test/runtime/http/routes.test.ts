@@ -425,6 +425,7 @@ describe("/openapi.json", () => {
       "/api/agents/{name}/turns/{turn_id}",
       "/api/agents/{name}/turns/{turn_id}/answer",
       "/api/agents/{name}/turns/{turn_id}/stop",
+      "/api/agents/{name}/voice",
       "/api/capture",
       "/api/channels/{id}/webhook",
       "/api/memory/tool/{name}",
