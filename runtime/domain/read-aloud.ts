@@ -1,6 +1,6 @@
 /**
  * What of a reply is read aloud, sentence by sentence: no code blocks and no table lines of dashes, links by their names, addresses by
- * their hosts, and no marks of Markdown. A reply that was begun anew is not repeated from its start. Pure.
+ * their hosts, and no marks of Markdown. Of a reply that comes anew only what is new is said. Pure.
  */
 
 import { SentenceSplitter } from "./sentences.ts";
@@ -10,9 +10,9 @@ export class ReadAloud {
   /** The marker of the code block that is open. */
   #fence: string | null = null;
   #atLineStart = true;
-  /** What was given out, and how much of it this attempt at the reply has reached. */
   readonly #said: string[] = [];
-  #reached = 0;
+  /** What was said before the reply began anew, with how often. */
+  #earlier = new Map<string, number>();
 
   push(text: string): string[] {
     return this.#speakable(this.#splitter.push(text));
@@ -26,12 +26,12 @@ export class ReadAloud {
     return rest;
   }
 
-  /** The reply is written anew: what begins as before was said. */
+  /** The reply comes anew: what was said of it is not said again. */
   restart(): void {
     this.#splitter = new SentenceSplitter();
     this.#fence = null;
     this.#atLineStart = true;
-    this.#reached = 0;
+    this.#earlier = new Map([...Map.groupBy(this.#said, (said) => said)].map(([said, all]) => [said, all.length]));
   }
 
   #speakable(sentences: readonly string[]): string[] {
@@ -39,10 +39,11 @@ export class ReadAloud {
       const words = this.#isCode(sentence) ? "" : wordsOf(sentence, this.#atLineStart);
       this.#atLineStart = sentence.endsWith("\n");
       if (words === "") return [];
-      const wasSaid = this.#said[this.#reached] === words;
-      if (!wasSaid) this.#said.splice(this.#reached, Number.POSITIVE_INFINITY, words);
-      this.#reached++;
-      return wasSaid ? [] : [words];
+      const left = this.#earlier.get(words) ?? 0;
+      this.#earlier.set(words, left - 1);
+      if (left > 0) return [];
+      this.#said.push(words);
+      return [words];
     });
   }
 

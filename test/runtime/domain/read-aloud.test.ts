@@ -33,13 +33,16 @@ test("a code block that is left open ends with its text", () => {
   expect([...reader.push("Words come after it."), ...reader.end()]).toEqual(["Words come after it."]);
 });
 
-test("a reply that is begun anew goes on where it differs", () => {
+test("of a reply that comes anew what is new is said, and what is said twice is", () => {
   const reader = new ReadAloud();
-  expect(reader.push("The first one is said. The second one is said. And h")).toEqual([
+  expect(reader.push("The first one is said. The first one is said. And h")).toEqual([
     "The first one is said.",
-    "The second one is said.",
+    "The first one is said.",
   ]);
   reader.restart();
   expect(reader.push("The first one is said. The second one differs. A third")).toEqual(["The second one differs."]);
   expect(reader.end()).toEqual(["A third"]);
+  reader.restart();
+  expect(reader.push("The second one differs. The second one differs. A third")).toEqual(["The second one differs."]);
+  expect(reader.end()).toEqual([]);
 });

@@ -75,28 +75,40 @@ export async function* speakTurn(
 /** What is said at each event. */
 class TurnScript {
   readonly #aloud = new ReadAloud();
-  #hasWords = false;
+  /** Of this attempt at the turn. */
+  #words = "";
 
   take({ event }: NumberedEvent): string[] {
     switch (event.type) {
       case "turn.started":
+        this.#words = "";
         this.#aloud.restart();
         return [];
       case "text.delta":
-        this.#hasWords = true;
+        this.#words += event.text;
         return this.#aloud.push(event.text);
       // What is written before a call is said while the tool works.
       case "tool.started":
         return this.#aloud.end();
       case "turn.waiting":
-        return [...this.#aloud.end(), ...this.#aloud.push(event.question.text), ...this.#aloud.end()];
+        return [...this.#aloud.end(), ...this.#whole(event.question.text)];
       case "turn.finished":
-        // Of a turn that ended before it was followed, there is nothing but its text.
-        return [...(this.#hasWords ? [] : this.#aloud.push(event.text)), ...this.#aloud.end()];
+        // Of a turn that has ended before, or elsewhere, words may not have come.
+        if (bare(this.#words) === bare(event.text)) return this.#aloud.end();
+        this.#aloud.restart();
+        return this.#whole(event.text);
       case "turn.failed":
         return this.#aloud.end();
       default:
         return [];
     }
   }
+
+  #whole(text: string): string[] {
+    return [...this.#aloud.push(text), ...this.#aloud.end()];
+  }
+}
+
+function bare(text: string): string {
+  return text.replace(/\s+/g, "");
 }

@@ -182,6 +182,17 @@ describe("speech", () => {
     expect(audioOnly(all)).toEqual(["I could do that", "Shall I really do it?", "It is done now."]);
   });
 
+  test("says what came of a turn that went on elsewhere, and was followed in part", async () => {
+    const { voice } = await talking();
+    const all = await spoken(
+      voice,
+      started(),
+      delta("The first one is said. The sec"),
+      finished("The first one is said. The second one is new."),
+    );
+    expect(audioOnly(all)).toEqual(["The first one is said.", "The second one is new."]);
+  });
+
   test("comes before the end of a turn that fails", async () => {
     const { voice } = await talking();
     const error = new RuntimeError("RUNTIME_TURN_ABORTED", "stopped").toBody();
