@@ -24,6 +24,8 @@ const finished = (text: string): StreamEvent => ({
   interrupted: false,
 });
 
+/** A request that nobody ends is ended by its own deadline, after a minute. */
+const BEFORE_DEADLINE = { timeout: 30_000 };
 let ids = 0;
 const fakes: AudioFake[] = [];
 afterEach(async () => {
@@ -193,6 +195,23 @@ describe("speech", () => {
     expect(audioOnly(all)).toEqual(["The first one is said.", "The second one is new."]);
   });
 
+  test("lets go of the turn's events, at their end and when nobody takes more", async () => {
+    const { voice } = await talking();
+    let open = 0;
+    async function* followed() {
+      open++;
+      try {
+        yield* numbered(started(), delta("One is said now. "), finished("One is said now."));
+      } finally {
+        open--;
+      }
+    }
+    for await (const _ of voice.speak(followed(), never));
+    await eventually(() => expect(open).toBe(0));
+    for await (const { event } of voice.speak(followed(), never)) if (event.type === "voice.audio") break;
+    await eventually(() => expect(open).toBe(0));
+  });
+
   test("comes before the end of a turn that fails", async () => {
     const { voice } = await talking();
     const error = new RuntimeError("RUNTIME_TURN_ABORTED", "stopped").toBody();
@@ -233,7 +252,7 @@ describe("speech", () => {
     expect(other.requests).toEqual([]);
   });
 
-  test("ends with the signal, and takes its requests along", async () => {
+  test("ends with the signal, and takes its requests along", BEFORE_DEADLINE, async () => {
     const { voice, fake } = await talking();
     fake.setFault(() => ({ kind: "hold" }));
     const gone = new AbortController();
