@@ -39,9 +39,9 @@ export class ReadAloud {
       const words = this.#isCode(sentence) ? "" : wordsOf(sentence, this.#atLineStart);
       this.#atLineStart = sentence.endsWith("\n");
       if (words === "") return [];
-      const left = this.#earlier.get(words) ?? 0;
-      this.#earlier.set(words, left - 1);
-      if (left > 0) return [];
+      const remaining = this.#earlier.get(words) ?? 0;
+      this.#earlier.set(words, remaining - 1);
+      if (remaining > 0) return [];
       this.#said.push(words);
       return [words];
     });
