@@ -45,6 +45,7 @@ function channelOver(fake: Pick<AudioFake, "baseUrl">) {
     token: "",
     ownerId: undefined,
     baseUrl: undefined,
+    webhookUrl: undefined,
     audio: { transcription: { ...route, model: "whisper-1" }, speech: { ...route, model: "tts-1" }, keep: false },
     newId: () => `id-${++ids}`,
     logger: quietLogger,
