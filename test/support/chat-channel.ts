@@ -7,9 +7,11 @@ import type {
   Attachment,
   Channel,
   ChannelState,
+  CommandHandler,
   EditResult,
   InboundMessage,
   MessageHandler,
+  StrangerHandler,
 } from "../../runtime/contracts/channel.ts";
 import { splitText } from "../../runtime/domain/splitting.ts";
 
@@ -35,16 +37,19 @@ export function chatPlatform(): ChatPlatform {
 }
 
 export interface ChatChannel extends Channel {
-  /** A user of the platform says something; resolves with the turn when it is durable. */
+  /** A user of the platform says something; resolves with the turn when it is durable, or with nothing where it is none's. */
   hear(message: InboundMessage): Promise<string>;
   lose(reason: string): void;
 }
 
-const LIMIT = 20;
+/** UTF-16 code units of a message. */
+export const LIMIT = 20;
 
 export function createChatChannel(id: string, platform: ChatPlatform): ChatChannel {
   let state: ChannelState = { state: "connecting", reason: "not started" };
   let onMessage: MessageHandler | undefined;
+  let onCommand: CommandHandler | undefined;
+  let onStranger: StrangerHandler | undefined;
 
   let ids = 0;
 
@@ -128,10 +133,24 @@ export function createChatChannel(id: string, platform: ChatPlatform): ChatChann
     onMessage(handler) {
       onMessage = handler;
     },
-    onCommand() {},
+    onCommand(handler) {
+      onCommand = handler;
+    },
+    onStranger(handler) {
+      onStranger = handler;
+    },
     async hear(message) {
-      if (!onMessage) throw new Error("the channel is not connected");
-      return (await onMessage(message)).turnId;
+      const { address, agent, owner, text } = message;
+      const { conversation, user } = address;
+      if (!onMessage || !onCommand) throw new Error("the channel is not connected");
+      if (!owner) {
+        const admission = await onStranger?.({ channel: id, user, name: user, mayAsk: true });
+        if (admission?.admitted === false && admission.code !== null) put(conversation, admission.code);
+        if (!admission?.admitted) return "";
+      }
+      if (!text.startsWith("/")) return (await onMessage(message)).turnId;
+      put(conversation, (await onCommand({ address, agent, line: text, owner })).text);
+      return "";
     },
   };
   return channel;

@@ -1,8 +1,9 @@
+import type { ConformanceCheck } from "../check.ts";
 import { ABORT_CHECKS } from "./checks/abort-checks.ts";
 import { FAILURE_CHECKS } from "./checks/failure-checks.ts";
 import { REPLY_CHECKS } from "./checks/reply-checks.ts";
 import { TOOL_CHECKS } from "./checks/tool-checks.ts";
-import type { ConformanceCheck, ProviderHarness } from "./harness.ts";
+import type { ProviderHarness } from "./harness.ts";
 import { runCheck } from "./support.ts";
 
 /** The contract of a provider as checks, one for each thing that the agent loop relies on; for any test runner. */

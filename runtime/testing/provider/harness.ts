@@ -53,10 +53,3 @@ export interface BackendRequest {
   /** Whether the client ended the connection before the answer was out. */
   readonly closed: boolean;
 }
-
-/** One check, for any test runner. */
-export interface ConformanceCheck {
-  readonly name: string;
-  /** Rejects with an AssertionError that says what is wrong. */
-  run(): Promise<void>;
-}

@@ -20,12 +20,12 @@ export type {
   ThinkingLevel,
   ToolDefinition,
 } from "../../contracts/provider.ts";
+export type { ConformanceCheck } from "../check.ts";
 export { providerConformance } from "./conformance.ts";
 export type {
   BackendCall,
   BackendRequest,
   BackendStep,
-  ConformanceCheck,
   OpenProvider,
   ProviderFeature,
   ProviderHarness,

@@ -1,29 +1,13 @@
 /** A channel that does all that the contract has, over the real inbox, turns and outbox. */
 
-import { describe, expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { writeAttachments } from "../../../runtime/app/attachments/chunks.ts";
 import { toReceived } from "../../../runtime/app/attachments/refs.ts";
 import type { Database } from "../../../runtime/contracts/database.ts";
 import { ChannelError } from "../../../runtime/contracts/errors.ts";
-import { channelContract } from "../../support/channel-contract.ts";
 import { chatPlatform, createChatChannel } from "../../support/chat-channel.ts";
 import { describeDatabase } from "../../support/databases.ts";
 import { end, startHarness, text } from "../../support/turn-harness.ts";
-
-describe("the contract, by a channel with a platform of its own", () => {
-  channelContract(() => ({ channel: createChatChannel("chat", chatPlatform()), conversation: "c" }));
-
-  it("edits a text that grows beyond the platform's limit into further messages", async () => {
-    const platform = chatPlatform();
-    const channel = createChatChannel("chat", platform);
-    const sent = await channel.edit?.("c", "", "short");
-    const edited = await channel.edit?.("c", sent?.primary ?? "", "a text of more than twenty characters");
-    expect(edited).toEqual({ primary: sent?.primary, overflow: ["m2"] });
-    expect(platform.messages.map((message) => message.text).join("")).toBe("a text of more than twenty characters");
-    await channel.react?.("c", "m2", "+1");
-    expect(platform.messages.map(({ reactions }) => reactions)).toEqual([[], ["+1"]]);
-  });
-});
 
 const busy = () => new ChannelError("CHANNEL_CONNECTION_LOST", "busy", { notTaken: true });
 

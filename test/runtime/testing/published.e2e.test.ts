@@ -1,4 +1,4 @@
-/** `cairn-agents/testing/provider` as others install it: for any test runner, with Node's own modules and nothing else. */
+/** `cairn-agents/testing/provider` and `cairn-agents/testing/channel` as others install them: for any test runner, with Node's own modules and nothing else. */
 
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -27,10 +27,21 @@ const open = async () => ({ provider: { ...provider }, requests: () => [], close
 const results = {};
 for (const check of providerConformance({ open, lacks: ["server", "tools"] }))
   results[check.name] = await check.run().then(() => "passed", (error) => error.code + ": " + error.message);
+const { channelConformance } = await import("cairn-agents/testing/channel");
+const openChannel = async () => ({
+  channel: {
+    id: "mute", platform: "mute", start: async () => {}, stop: async () => {}, send: async () => null,
+    state: () => ({ state: "up", reason: null }), onMessage() {}, onCommand() {},
+  },
+  conversation: "c", secret: "s", deliver: async () => {}, close: async () => {},
+});
+const lacks = ["platform", "receiver", "edit", "drafts", "strangers"];
+for (const check of channelConformance({ open: openChannel, lacks }).slice(0, 5))
+  results[check.name] = await check.run().then(() => "passed", (error) => error.code + ": " + error.message.split("\\n")[0]);
 console.log(JSON.stringify({ results, loaded: [...loaded] }));
 `;
 
-it("needs no package, and tells what of a provider is right and what is wrong", async () => {
+it("needs no package, and tells what of a provider and of a channel is right and what is wrong", async () => {
   const directory = await mkdtemp(join(tmpdir(), "cairn-testing-"));
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
   const installed = join(directory, "node_modules", "cairn-agents");
@@ -48,6 +59,11 @@ it("needs no package, and tells what of a provider is right and what is wrong", 
     "says that it is available": "passed",
     "ends a reply with exactly one end chunk, which has a reason, counts and a model":
       "ERR_ASSERTION: the last chunk of a complete reply has to be its end",
+    "has what the harness says, and nothing of what it lacks": "passed",
+    "says how it is, with reasons, where each node receives for itself; with a receiver the node does":
+      "ERR_ASSERTION: the state before its start",
+    "stops without ever having started, and twice": "passed",
+    "splits what is longer than the platform's limit, and loses nothing (skipped: no platform)": "passed",
   });
   expect(loaded.filter((url) => !/^node:|\/cairn-agents\/dist\/runtime\/(testing|contracts)\//.test(url))).toEqual([]);
 });

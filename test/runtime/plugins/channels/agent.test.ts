@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AgentPost } from "../../../../runtime/contracts/agent-channel.ts";
 import type { CommandRequest, InboundMessage } from "../../../../runtime/contracts/channel.ts";
 import { createAgentChannel } from "../../../../runtime/plugins/channels/agent/index.ts";
-import { channelContract } from "../../../support/channel-contract.ts";
+import { type ChannelHarness, channelConformance } from "../../../../runtime/testing/channel/index.ts";
 
 const owner = { id: "owner", owner: true };
 const post: AgentPost = { agent: "main", session: "s", text: "hi", caller: owner };
@@ -23,8 +23,27 @@ function channel() {
   return { made, messages, commands };
 }
 
+const harness: ChannelHarness = {
+  lacks: ["platform", "receiver", "edit", "drafts", "strangers"],
+  async open() {
+    const made = createAgentChannel({ id: "agent", newId: () => "id" });
+    return {
+      channel: made,
+      conversation: "s",
+      secret: "none",
+      async deliver({ text, key }) {
+        if (text.startsWith("/")) await made.command({ agent: "main", session: "s", line: text, caller: owner });
+        else await made.post({ ...post, text, idempotencyKey: key });
+      },
+      close: async () => undefined,
+    };
+  },
+};
+
 describe("the agent channel", () => {
-  channelContract(() => ({ channel: channel().made, conversation: "s" }));
+  describe("keeps the contract of channels", () => {
+    for (const check of channelConformance(harness)) test(check.name, check.run);
+  });
 
   test("refuses messages before it has started and after it has stopped", async () => {
     const { made, messages } = channel();

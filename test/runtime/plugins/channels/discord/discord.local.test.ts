@@ -14,9 +14,9 @@ import type {
 import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
 import type { Logger } from "../../../../../runtime/contracts/ports.ts";
 import { createDiscordChannel } from "../../../../../runtime/plugins/channels/discord/index.ts";
+import { type ChannelHarness, channelConformance } from "../../../../../runtime/testing/channel/index.ts";
 import { OWNER, Refusal, STRANGER, tooMany } from "../../../../fakes/discord/bot.ts";
 import { type DiscordBot, type DiscordFake, startDiscordFake } from "../../../../fakes/discord/index.ts";
-import { channelContract } from "../../../../support/channel-contract.ts";
 import { until } from "../../../../support/eventually.ts";
 
 /** Everything that is logged, as text. */
@@ -28,8 +28,7 @@ function recordingLogger(lines: string[]): Logger {
   return logger;
 }
 
-/** A node's channel; nodes of one bot share the position. */
-async function nodeOf(fake: DiscordFake, bot: DiscordBot, given: { ownerId?: string } = { ownerId: OWNER }) {
+function made(fake: DiscordFake, bot: DiscordBot, given: { ownerId?: string } = { ownerId: OWNER }) {
   const log: string[] = [];
   const channel = createDiscordChannel({
     id: "discord",
@@ -40,6 +39,12 @@ async function nodeOf(fake: DiscordFake, bot: DiscordBot, given: { ownerId?: str
     newId: () => "id",
     logger: recordingLogger(log),
   });
+  return { channel, log };
+}
+
+/** A node's channel; nodes of one bot share the position. */
+async function nodeOf(fake: DiscordFake, bot: DiscordBot, given?: { ownerId?: string }) {
+  const { channel, log } = made(fake, bot, given);
   const accepted: InboundMessage[] = [];
   const commands: CommandRequest[] = [];
   const handlers = {
@@ -137,13 +142,34 @@ const reply = ({ direct }: DiscordBot, text: string, more: Partial<OutboundMessa
 const textsOf = (bot: DiscordBot): string[] => bot.sent().map(({ content }) => content);
 const textsIn = (accepted: readonly InboundMessage[]): string[] => accepted.map(({ text }) => text);
 
+const harness: ChannelHarness = {
+  async open() {
+    const fake = await startDiscordFake();
+    const bot = fake.bot();
+    const { channel, log } = made(fake, bot);
+    return {
+      channel,
+      conversation: bot.direct,
+      secret: bot.token,
+      platform: {
+        mostText: 2_000,
+        shown: () =>
+          bot.sent().map(({ id, content, files }) => ({ id, text: content, files: files.map(({ name }) => name) })),
+        fail(fault) {
+          if (fault === "unreachable") fake.fault = "down";
+          else bot.state.refuse = () => new Refusal(403, 50_001, "Missing Access");
+        },
+      },
+      deliver: async ({ from, text }) => void bot.say(text, { from: from === "owner" ? OWNER : STRANGER }),
+      logged: () => log.join("\n"),
+      close: () => fake.close(),
+    };
+  },
+};
+
 describe("a Discord channel", () => {
   describe("keeps the contract of channels", () => {
-    // Made by each test of the contract, which starts and stops it.
-    channelContract(async () => {
-      const { channel, bot } = await connected();
-      return { channel, conversation: bot.direct };
-    });
+    for (const check of channelConformance(harness)) it(check.name, check.run);
   });
 
   describe("receives", () => {

@@ -13,9 +13,9 @@ import type {
 import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
 import type { Logger } from "../../../../../runtime/contracts/ports.ts";
 import { createTelegramChannel } from "../../../../../runtime/plugins/channels/telegram/index.ts";
+import { type ChannelHarness, channelConformance } from "../../../../../runtime/testing/channel/index.ts";
 import { Refusal, tooMany } from "../../../../fakes/telegram/bot.ts";
 import { startTelegramFake, type TelegramBot } from "../../../../fakes/telegram/index.ts";
-import { channelContract } from "../../../../support/channel-contract.ts";
 import { until } from "../../../../support/eventually.ts";
 
 const OWNER = 1;
@@ -29,7 +29,7 @@ function recordingLogger(lines: string[]): Logger {
   return logger;
 }
 
-async function connected(given: { ownerId?: string; webhookUrl?: string } = { ownerId: String(OWNER) }) {
+async function made(given: { ownerId?: string; webhookUrl?: string } = { ownerId: String(OWNER) }) {
   const fake = await startTelegramFake();
   const bot = fake.bot();
   const log: string[] = [];
@@ -42,6 +42,11 @@ async function connected(given: { ownerId?: string; webhookUrl?: string } = { ow
     newId: () => "id",
     logger: recordingLogger(log),
   });
+  return { fake, bot, channel, log };
+}
+
+async function connected(given?: { ownerId?: string }) {
+  const { fake, bot, channel, log } = await made(given);
   const accepted: InboundMessage[] = [];
   const commands: CommandRequest[] = [];
   const handlers = {
@@ -95,14 +100,36 @@ const reply = (text: string, more: Partial<OutboundMessage> = {}): OutboundMessa
 });
 const textsOf = ({ state }: TelegramBot): string[] => state.sent.map(({ text }) => text);
 
+/** Strangers are admitted by the checks, or not heard. */
+const harness: ChannelHarness = {
+  async open() {
+    const { fake, bot, channel, log } = await made();
+    bot.state.chats.add(OWNER);
+    return {
+      channel,
+      conversation: String(OWNER),
+      secret: bot.token,
+      platform: {
+        mostText: 4_096,
+        shown: () =>
+          bot.state.sent
+            .filter(({ deleted }) => !deleted)
+            .map(({ id, text, files }) => ({ id: String(id), text, files: files.map(({ name }) => name) })),
+        fail(fault) {
+          if (fault === "unreachable") fake.fault = "down";
+          else bot.state.refuse = () => new Refusal(403, "Forbidden: bot was blocked by the user");
+        },
+      },
+      deliver: async ({ from, text }) => void bot.say(text, { from: from === "owner" ? OWNER : 2 }),
+      logged: () => log.join("\n"),
+      close: async () => undefined,
+    };
+  },
+};
+
 describe("a Telegram channel", () => {
   describe("keeps the contract of channels", () => {
-    // Made by each test of the contract, which starts and stops it.
-    channelContract(async () => {
-      const { channel, bot } = await connected();
-      bot.state.chats.add(1);
-      return { channel, conversation: "1" };
-    });
+    for (const check of channelConformance(harness)) it(check.name, check.run);
   });
 
   describe("receives", () => {
