@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { canonicalListen, PROVIDER_KINDS, parseListen } from "../../runtime/config/index.ts";
+import { CHAT_KINDS } from "../../runtime/config/known-ids.ts";
 import { THINKING_LEVELS } from "../../runtime/config/schema/agents.ts";
 import { DEPLOYMENT_TARGETS, deploymentSection } from "../../runtime/config/schema/deployment.ts";
 import { dnsLabel, identifier, name, text, timezone, variableName } from "../../runtime/config/schema/scalars.ts";
@@ -19,7 +20,7 @@ export interface AnswerMeta {
   readonly helpValue: string;
 }
 
-export const CHANNEL_IDS = ["telegram", "discord"] as const;
+export const CHANNEL_IDS = CHAT_KINDS;
 const MEMORY_PLACES = ["embedded", "postgres", "datahub"] as const;
 
 const of = (phase: Phase, flag: string, helpValue = "VALUE"): AnswerMeta & Record<string, unknown> => ({
@@ -207,7 +208,7 @@ const agentAnswers = z.strictObject({
 const channelAnswers = z.strictObject({
   id: z
     .enum(CHANNEL_IDS)
-    .describe("Chat platform, once for each: telegram or discord.")
+    .describe(`Chat platform, once for each: ${CHANNEL_IDS.join(" or ")}.`)
     .meta(of("channels", "channel", "ID")),
   token_variable: variableName()
     .optional()

@@ -1,7 +1,7 @@
 /** What the configuration has to know of a channel's kind. */
 import { agent } from "../plugins/channels/agent/manifest.ts";
 import type { ChannelManifest } from "../plugins/channels/manifest.ts";
-import { CHANNELS } from "../plugins/channels/manifests.ts";
+import { CHANNELS, CHAT_CHANNELS } from "../plugins/channels/manifests.ts";
 
 export interface ConfiguredChannel {
   /** It is of a chat platform, not the HTTP channel. */
@@ -19,7 +19,7 @@ export function channelManifest(id: string, kind: string): ConfiguredChannel | n
   return manifest === undefined
     ? null
     : {
-        chat: true,
+        chat: CHAT_CHANNELS.some(({ id: chat }) => chat === kind),
         rules: manifest.conversation,
         takesWebhooks: manifest.takesWebhooks === true,
       };

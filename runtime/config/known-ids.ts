@@ -1,9 +1,7 @@
 /** Provider and channel ids whose kind (and address, and key variable) need not be written down: from the manifests. */
 
 import { agent } from "../plugins/channels/agent/manifest.ts";
-import { discord } from "../plugins/channels/discord/manifest.ts";
-import { telegram } from "../plugins/channels/telegram/manifest.ts";
-import { voice } from "../plugins/channels/voice/manifest.ts";
+import { CHANNELS, CHAT_CHANNELS } from "../plugins/channels/manifests.ts";
 import type { ProviderService } from "../plugins/providers/manifest.ts";
 import { PROVIDERS } from "../plugins/providers/manifests.ts";
 
@@ -20,8 +18,11 @@ export const PROVIDER_KINDS = [
 ] as const;
 export type ProviderKind = Kinds;
 
+/** Those that are reached with a bot's token. */
+export const CHAT_KINDS: readonly (typeof CHAT_CHANNELS)[number]["id"][] = CHAT_CHANNELS.map(({ id }) => id);
+const BUILT_KINDS: readonly (typeof CHANNELS)[number]["id"][] = CHANNELS.map(({ id }) => id);
 /** With those that this version has not built yet. */
-export const CHANNEL_KINDS = [agent.id, telegram.id, discord.id, voice.id, "console"] as const;
+export const CHANNEL_KINDS = [agent.id, ...BUILT_KINDS, "console"] as const;
 export type ChannelKind = (typeof CHANNEL_KINDS)[number];
 
 export interface KnownProvider {

@@ -1,4 +1,7 @@
 /** Names that point to agents, providers, channels and nodes. */
+
+import type { ChannelManifest } from "../../plugins/channels/manifest.ts";
+import { CHAT_CHANNELS } from "../../plugins/channels/manifests.ts";
 import { channelManifest } from "../channel-manifests.ts";
 import { type CheckInput, createCollector, type Findings } from "./collector.ts";
 
@@ -73,18 +76,14 @@ export function checkChannels({ config }: CheckInput): Findings {
       );
     }
     if (!channel.enabled) continue;
-    const chat = channel.kind === "telegram" || channel.kind === "discord";
+    const chat: ChannelManifest | undefined = CHAT_CHANNELS.find((manifest) => manifest.id === channel.kind);
     if (chat && channel.token === undefined) {
       const variable = `${id.toUpperCase().replaceAll("-", "_")}_TOKEN`;
       const allowed = `the bot's token, as a reference such as \${${variable}}`;
       found.error([...path, "token"], "nothing", allowed, undefined, "channel-token-missing");
     }
-    if (channel.kind === "telegram" && channel.owner_id !== undefined && !/^[1-9]\d*$/.test(channel.owner_id)) {
-      found.error([...path, "owner_id"], channel.owner_id, "the number of a Telegram user, not a name");
-    }
-    if (channel.kind === "discord" && channel.owner_id !== undefined && !/^[1-9]\d{16,19}$/.test(channel.owner_id)) {
-      const allowed = "the id of a Discord user (17 to 20 digits), not a name";
-      found.error([...path, "owner_id"], channel.owner_id, allowed);
+    if (chat?.owner && channel.owner_id !== undefined && !chat.owner.pattern.test(channel.owner_id)) {
+      found.error([...path, "owner_id"], channel.owner_id, chat.owner.allowed);
     }
     if (chat && channel.owner_id === undefined && !channel.pairing) {
       found.warn([...path, "owner_id"], "no-effect", "no owner_id and pairing is off: every message will be refused");

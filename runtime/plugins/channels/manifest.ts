@@ -37,6 +37,12 @@ export interface ChannelNeeds {
 export interface ChannelManifest<Made extends Channel = Channel> extends PluginManifest<"channel", ChannelNeeds, Made> {
   /** Its platform may post messages to a node (`channels.<id>.webhook`). */
   readonly takesWebhooks?: true;
+  /** What `owner_id` may be; absent: any word. */
+  readonly owner?: {
+    readonly pattern: RegExp;
+    /** What the pattern allows, in words. */
+    readonly allowed: string;
+  };
   /** For settings that name one of its conversations. */
   readonly conversation?: {
     readonly pattern: RegExp;

@@ -4,4 +4,7 @@ import { discord } from "./discord/manifest.ts";
 import { telegram } from "./telegram/manifest.ts";
 import { voice } from "./voice/manifest.ts";
 
-export const CHANNELS = [telegram, discord, voice] as const;
+/** Those that are reached by a bot, with its token. */
+export const CHAT_CHANNELS = [telegram, discord] as const;
+
+export const CHANNELS = [...CHAT_CHANNELS, voice] as const;

@@ -1,9 +1,10 @@
 /** Whether every channel of a chat platform has its bot's token. */
 
+import { CHAT_KINDS } from "../../../../runtime/config/known-ids.ts";
 import { isBuiltChannel } from "../../../../runtime/config/not-implemented.ts";
 import { type Check, fail, pass, skip, Unavailable } from "../check.ts";
 
-const NEEDS_TOKEN = new Set(["telegram", "discord"]);
+const NEEDS_TOKEN = new Set<string>(CHAT_KINDS);
 
 export const channelsTokens: Check = {
   id: "channels.tokens",
