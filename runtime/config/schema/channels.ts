@@ -12,7 +12,9 @@ const channel = section({
   kind: choice(CHANNEL_KINDS)
     .meta({ derived: true })
     .describe(
-      `Known from the id where the id is a kind. This version has ${CHANNEL_KINDS.filter((kind) => kind !== "console").map((kind) => `\`${kind}\``).join(", ")}.`,
+      `Known from the id where the id is a kind. This version has ${CHANNEL_KINDS.filter((kind) => kind !== "console")
+        .map((kind) => `\`${kind}\``)
+        .join(", ")}.`,
     ),
   enabled: flag().prefault(true),
   token: text().optional().describe("The bot's token, as a reference such as ${TELEGRAM_TOKEN}."),

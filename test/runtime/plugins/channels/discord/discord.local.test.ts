@@ -1,7 +1,6 @@
 /** The Discord channel against the platform's fake, through the contract of channels. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type {
   Channel,
@@ -12,21 +11,12 @@ import type {
   Stranger,
 } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
-import type { Logger } from "../../../../../runtime/contracts/ports.ts";
 import { createDiscordChannel } from "../../../../../runtime/plugins/channels/discord/index.ts";
 import { type ChannelHarness, channelConformance } from "../../../../../runtime/testing/channel/index.ts";
 import { OWNER, Refusal, STRANGER, tooMany } from "../../../../fakes/discord/bot.ts";
 import { type DiscordBot, type DiscordFake, startDiscordFake } from "../../../../fakes/discord/index.ts";
 import { until } from "../../../../support/eventually.ts";
-
-/** Everything that is logged, as text. */
-function recordingLogger(lines: string[]): Logger {
-  const write = (bindings: object, message: string): void => {
-    lines.push(`${message} ${inspect(bindings, { depth: 12, showHidden: true })}`);
-  };
-  const logger: Logger = { debug: write, info: write, warn: write, error: write, child: () => logger };
-  return logger;
-}
+import { recordingLogger } from "../../../../support/recording-logger.ts";
 
 function made(fake: DiscordFake, bot: DiscordBot, given: { ownerId?: string } = { ownerId: OWNER }) {
   const log: string[] = [];

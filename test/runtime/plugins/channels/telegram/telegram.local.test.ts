@@ -1,6 +1,5 @@
 /** The Telegram channel against the platform's fake, through the contract of channels. */
 
-import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type {
   Channel,
@@ -11,23 +10,14 @@ import type {
   Stranger,
 } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
-import type { Logger } from "../../../../../runtime/contracts/ports.ts";
 import { createTelegramChannel } from "../../../../../runtime/plugins/channels/telegram/index.ts";
 import { type ChannelHarness, channelConformance } from "../../../../../runtime/testing/channel/index.ts";
 import { Refusal, tooMany } from "../../../../fakes/telegram/bot.ts";
 import { startTelegramFake, type TelegramBot } from "../../../../fakes/telegram/index.ts";
 import { until } from "../../../../support/eventually.ts";
+import { recordingLogger } from "../../../../support/recording-logger.ts";
 
 const OWNER = 1;
-
-/** Everything that is logged, as text. */
-function recordingLogger(lines: string[]): Logger {
-  const write = (bindings: object, message: string): void => {
-    lines.push(`${message} ${inspect(bindings, { depth: 12, showHidden: true })}`);
-  };
-  const logger: Logger = { debug: write, info: write, warn: write, error: write, child: () => logger };
-  return logger;
-}
 
 async function made(given: { ownerId?: string; webhookUrl?: string } = { ownerId: String(OWNER) }) {
   const fake = await startTelegramFake();
@@ -45,7 +35,7 @@ async function made(given: { ownerId?: string; webhookUrl?: string } = { ownerId
   return { fake, bot, channel, log };
 }
 
-async function connected(given?: { ownerId?: string }) {
+async function connected(given?: { ownerId?: string; webhookUrl?: string }) {
   const { fake, bot, channel, log } = await made(given);
   const accepted: InboundMessage[] = [];
   const commands: CommandRequest[] = [];

@@ -1,0 +1,130 @@
+/** Pager: messages of the owner to a bot, which asks for them, and replies of agents. */
+
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type {
+  Channel,
+  CommandHandler,
+  EditResult,
+  MessageHandler,
+  StrangerHandler,
+} from "../../../../../runtime/contracts/channel.ts";
+import { ChannelError } from "../../../../../runtime/contracts/errors.ts";
+import { splitMarkdown } from "../../../../../runtime/domain/fenced-pieces.ts";
+import { createChatMessages } from "../../../../../runtime/plugins/channels/chat-messages.ts";
+import type { ChannelNeeds } from "../../../../../runtime/plugins/channels/manifest.ts";
+import { createPagerApi } from "./api.ts";
+
+const SERVER = "https://pager.example";
+/** Characters of a message. */
+const MOST_TEXT = 200;
+/** Seconds that the platform waits for a message. */
+const WAIT_S = 25;
+
+export function createPagerChannel({ id, token, ownerId, baseUrl = SERVER, logger }: ChannelNeeds): Channel {
+  const api = createPagerApi(baseUrl.replace(/\/+$/, ""), token);
+  let onMessage: MessageHandler | undefined;
+  let onCommand: CommandHandler | undefined;
+  let onStranger: StrangerHandler | undefined;
+  const inbound = createChatMessages({
+    id,
+    logger,
+    async say(conversation, text) {
+      for (const piece of pieces(text)) await api.post(conversation, piece);
+    },
+    reasonOf: (error) => (error instanceof ChannelError ? error.message : "unknown"),
+    onMessage: async (message) => {
+      if (onMessage === undefined) throw new Error("The channel is not connected.");
+      return onMessage(message);
+    },
+    onCommand: async (command) => {
+      if (onCommand === undefined) throw new Error("The channel is not connected.");
+      return onCommand(command);
+    },
+    onStranger: () => onStranger,
+  });
+
+  return {
+    id,
+    platform: "pager",
+    receiver: {
+      account: createHash("sha256").update(token).digest("hex").slice(0, 32),
+      async receive({ signal, connected, position }) {
+        const aborted = Promise.withResolvers<never>();
+        aborted.promise.catch(() => undefined);
+        signal.addEventListener("abort", () => aborted.reject(signal.reason), { once: true });
+        try {
+          signal.throwIfAborted();
+          let last = z
+            .int()
+            .prefault(0)
+            .parse(await Promise.race([position.read(), aborted.promise]));
+          for (let waitS = 0; ; waitS = WAIT_S) {
+            const messages = await api.messagesAfter(last, waitS, signal);
+            connected();
+            for (const { number, from, name, text, at } of messages) {
+              const taken = inbound.take(
+                {
+                  conversation: from,
+                  user: from,
+                  name,
+                  isOwner: from === ownerId,
+                  isPrivate: true,
+                  id: String(number),
+                  externalId: String(number),
+                  text,
+                  sentAt: at,
+                  isCommand: text.startsWith("/"),
+                  hasUnread: false,
+                  files: [],
+                },
+                signal,
+              );
+              taken.catch(() => undefined);
+              // What is not taken when the signal aborts comes again.
+              await Promise.race([taken, aborted.promise]);
+              last = number;
+              await position.keep(last);
+            }
+          }
+        } catch (error) {
+          if (!signal.aborted) throw error;
+        }
+      },
+    },
+    async start() {},
+    async stop() {},
+    async send({ address, text, notice, question, mayRepeat, attachments = [], sent: before = null }, keep) {
+      const { conversation } = address;
+      const answer = question && `Answer with /answer ${question.choices.join(" or /answer ") || "TEXT"}`;
+      const repeat = mayRepeat && "(This may have reached you before.)";
+      const parts = [
+        ...pieces([text, notice, answer, repeat].filter(Boolean).join("\n\n")).map(
+          (piece) => () => api.post(conversation, piece),
+        ),
+        ...attachments.map((file) => () => api.postFile(conversation, file)),
+      ];
+      let sent: EditResult | null = before;
+      for (const part of parts.slice(before === null ? 0 : 1 + before.overflow.length)) {
+        const messageId = await part();
+        sent =
+          sent === null ? { primary: messageId, overflow: [] } : { ...sent, overflow: [...sent.overflow, messageId] };
+        await keep?.(sent);
+      }
+      return sent;
+    },
+    onMessage(handler) {
+      onMessage = handler;
+    },
+    onCommand(handler) {
+      onCommand = handler;
+    },
+    onStranger(handler) {
+      onStranger = handler;
+    },
+  };
+}
+
+function pieces(text: string): string[] {
+  return splitMarkdown(text.toWellFormed(), MOST_TEXT).filter((piece) => piece.trim() !== "");
+}
