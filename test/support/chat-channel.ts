@@ -142,13 +142,13 @@ export function createChatChannel(id: string, platform: ChatPlatform): ChatChann
     async hear(message) {
       const { address, agent, owner, text } = message;
       const { conversation, user } = address;
-      if (!onMessage || !onCommand) throw new Error("the channel is not connected");
+      if (!onMessage) throw new Error("the channel is not connected");
       if (!owner) {
         const admission = await onStranger?.({ channel: id, user, name: user, mayAsk: true });
         if (admission?.admitted === false && admission.code !== null) put(conversation, admission.code);
         if (!admission?.admitted) return "";
       }
-      if (!text.startsWith("/")) return (await onMessage(message)).turnId;
+      if (!text.startsWith("/") || !onCommand) return (await onMessage(message)).turnId;
       put(conversation, (await onCommand({ address, agent, line: text, owner })).text);
       return "";
     },

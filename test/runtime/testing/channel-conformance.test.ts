@@ -126,6 +126,14 @@ const BROKEN: Readonly<Record<string, readonly Broken[]>> = {
       ),
       "how many messages are out",
     ],
+    [
+      // As where a platform recognises a part that comes again, and the channel lists it twice.
+      sending(async (send, message, keep) => {
+        const result = await send(message, keep);
+        return result && message.sent ? { ...result, overflow: [result.primary, ...result.overflow] } : result;
+      }),
+      "an id of its own",
+    ],
     [sending((send, { sent: _, ...message }, keep) => send(message, keep)), "the part that was sent before"],
   ],
   "adds, reuses and removes messages of a text that is edited": [

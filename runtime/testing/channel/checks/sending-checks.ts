@@ -91,6 +91,7 @@ export const SENDING_CHECKS: readonly CheckDefinition[] = [
       const ids = idsOf(await channel.send({ ...message, sent }, async () => undefined));
       const parts = shown();
       assert.equal(ids[0], sent.primary, "the id of the part that was sent before");
+      assert.equal(new Set(ids).size, ids.length, "each part has an id of its own");
       // The part whose `keep` failed may be there twice: nobody knows that it is out.
       const after = parts.filter(({ id }, index) => index < 1 || index >= before || ids.includes(id));
       assert.deepEqual(
