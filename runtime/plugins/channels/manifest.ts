@@ -24,7 +24,7 @@ export interface ChannelNeeds {
   /** Of the platform's API; undefined: the platform's own. */
   readonly baseUrl: string | undefined;
   /** Whole, for the platform to call; undefined: the channel is to ask. */
-  readonly webhookUrl: string | undefined;
+  readonly webhookUrl?: string | undefined;
   /** Of channels that listen and speak. */
   readonly audio?:
     | { readonly transcription: AudioRoute; readonly speech: AudioRoute; readonly keep: boolean }

@@ -17,6 +17,8 @@ export type ChannelFeature =
   | "edit"
   /** `Channel.draftPauseMs`. */
   | "drafts"
+  /** Text with a slash is a command: not where people speak. */
+  | "commands"
   /** `Channel.onStranger`: who is not the owner may write to it. */
   | "strangers";
 

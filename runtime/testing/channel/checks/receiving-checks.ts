@@ -108,7 +108,7 @@ export const RECEIVING_CHECKS: readonly CheckDefinition[] = [
   },
   {
     name: "routes a command to its handler, and says what that answers",
-    needs: [],
+    needs: ["commands"],
     async run(open) {
       const { accepted, commands, platform } = open;
       await begin(open);

@@ -25,7 +25,6 @@ function made(fake: DiscordFake, bot: DiscordBot, given: { ownerId?: string } = 
     token: bot.token,
     ownerId: given.ownerId,
     baseUrl: `${fake.url}/`,
-    webhookUrl: undefined,
     newId: () => "id",
     logger: recordingLogger(log),
   });

@@ -5,9 +5,9 @@ import { NO_USAGE } from "../../../../../runtime/contracts/message.ts";
 import type { NumberedEvent, StreamEvent } from "../../../../../runtime/contracts/stream.ts";
 import type { SpokenEvent, Voice, VoicePost } from "../../../../../runtime/contracts/voice.ts";
 import { createVoiceChannel } from "../../../../../runtime/plugins/channels/voice/index.ts";
+import { type ChannelHarness, channelConformance } from "../../../../../runtime/testing/channel/index.ts";
 import { type AudioFake, startAudioFake } from "../../../../fakes/audio/index.ts";
 import { recordingOf } from "../../../../fakes/audio/recordings.ts";
-import { channelContract } from "../../../../support/channel-contract.ts";
 import { eventually } from "../../../../support/eventually.ts";
 import { quietLogger } from "../../../../support/quiet-logger.ts";
 
@@ -27,6 +27,7 @@ const finished = (text: string): StreamEvent => ({
 /** A request that nobody ends is ended by its own deadline, after a minute. */
 const BEFORE_DEADLINE = { timeout: 30_000 };
 let ids = 0;
+const KEY = "sk-secret-0123456789";
 const fakes: AudioFake[] = [];
 afterEach(async () => {
   for (const fake of fakes.splice(0)) await fake.close();
@@ -39,13 +40,12 @@ async function audioFake(): Promise<AudioFake> {
 }
 
 function channelOver(fake: Pick<AudioFake, "baseUrl">) {
-  const route = { baseUrl: fake.baseUrl, apiKey: "sk-secret-0123456789" };
+  const route = { baseUrl: fake.baseUrl, apiKey: KEY };
   const channel = createVoiceChannel({
     id: "voice",
     token: "",
     ownerId: undefined,
     baseUrl: undefined,
-    webhookUrl: undefined,
     audio: { transcription: { ...route, model: "whisper-1" }, speech: { ...route, model: "tts-1" }, keep: false },
     newId: () => `id-${++ids}`,
     logger: quietLogger,
@@ -95,7 +95,25 @@ function shown(event: SpokenEvent["event"]): string {
 const audioOnly = (all: readonly string[]) => all.filter((one) => !/^(?:turn|text|tool)\./.test(one));
 
 describe("the voice channel", () => {
-  channelContract(async () => ({ channel: channelOver(await audioFake()).channel, conversation: "s" }));
+  describe("keeps the contract of channels", () => {
+    const harness: ChannelHarness = {
+      lacks: ["platform", "receiver", "edit", "drafts", "strangers", "commands"],
+      async open() {
+        const fake = await startAudioFake();
+        const { channel, voice } = channelOver(fake);
+        return {
+          channel,
+          conversation: "s",
+          secret: KEY,
+          async deliver({ text, key }) {
+            await voice.hear(post(text, { idempotencyKey: key }));
+          },
+          close: () => fake.close(),
+        };
+      },
+    };
+    for (const check of channelConformance(harness)) test(check.name, check.run);
+  });
 
   test("refuses recordings before it has started, after it has stopped, and those that it has when it stops", async () => {
     const { channel, voice, accepted } = channelOver(await audioFake());
