@@ -7,6 +7,7 @@ import type { Logger } from "../../contracts/ports.ts";
 import type { AttachmentRef } from "../attachments/refs.ts";
 import type { AttachmentStore } from "../attachments/store.ts";
 import type { OutboxPayload } from "./turn-rows.ts";
+import { within } from "./within.ts";
 
 export interface Outbox {
   start(): void;
@@ -210,12 +211,6 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
       await within(PATIENCE_MS, idle());
     },
   };
-}
-
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 function editResult([primary, ...overflow]: readonly string[]): EditResult | null {

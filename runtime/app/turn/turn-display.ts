@@ -9,6 +9,7 @@ import type { Logger } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import { type ClaimedTurn, unsentText } from "./turn-rows.ts";
 import type { TurnStore } from "./turn-store.ts";
+import { within } from "./within.ts";
 
 export interface TurnDisplay {
   /** One attempt of a turn, from now on. */
@@ -31,6 +32,8 @@ export interface TurnDisplayDeps {
 /** Milliseconds after its first words in which a reply may become whole, so that it is sent once. */
 const FIRST_MS = 800;
 const MAX_PAUSE_MS = 30_000;
+/** For a change that is under way: channels give up before that. */
+const MOST_CHANGE_MS = 25_000;
 /** Turns of a channel that are shown at once: each costs a request every few seconds, and the replies go first. */
 const MOST_SHOWN = 20;
 /** Stands at the end of what is not whole. */
@@ -75,6 +78,8 @@ class ShownWords {
   #timer: NodeJS.Timeout | null = null;
   #change: Promise<void> | null = null;
   #failures = 0;
+  /** Until the next words. */
+  #idle = false;
   #ended = false;
 
   constructor(turn: ClaimedTurn, channel: Channel, store: Pick<TurnStore, "keepDraft">, logger: Logger) {
@@ -88,13 +93,15 @@ class ShownWords {
   take(event: StreamEvent): void {
     if (event.type !== "text.delta") return;
     this.#text += event.text;
+    this.#idle = false;
     this.#schedule(this.#ids.length === 0 ? FIRST_MS : this.#pauseMs());
   }
 
   async idle(): Promise<void> {
+    this.#idle = true;
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
-    await this.#change;
+    if (this.#change) await within(MOST_CHANGE_MS, this.#change);
   }
 
   end(): void {
@@ -107,7 +114,7 @@ class ShownWords {
   }
 
   #schedule(afterMs: number): void {
-    if (this.#ended || this.#timer || this.#change) return;
+    if (this.#ended || this.#idle || this.#timer || this.#change) return;
     this.#timer = setTimeout(() => {
       this.#timer = null;
       this.#change = this.#write().then((pauseMs) => {

@@ -38,7 +38,7 @@ const QUIET = { allowed_mentions: { parse: [], replied_user: false } } as const 
 type Part = (more: MessageBody) => Promise<{ readonly id: string }>;
 
 export function createMessages(api: DiscordApi): Messages {
-  /** Texts of messages that this process has sent or changed last: what a draft shows already is not asked for again. */
+  /** Texts of messages that this process has sent or changed last: a draft that grows changes its last message. */
   const texts = new LRUCache<string, string>({ max: 500 });
 
   async function create(conversation: string, content: string, more: MessageBody) {
@@ -48,7 +48,6 @@ export function createMessages(api: DiscordApi): Messages {
   }
 
   async function change(conversation: string, id: string, content: string): Promise<void> {
-    if (texts.get(id) === content) return;
     // Unknown until it is answered.
     texts.delete(id);
     await api.editMessage(conversation, id, { content, ...QUIET });
@@ -134,7 +133,7 @@ export function createMessages(api: DiscordApi): Messages {
           sent = withPart(sent, (await create(conversation, content, QUIET)).id);
           continue;
         }
-        await change(conversation, id, content);
+        if (texts.get(id) !== content) await change(conversation, id, content);
         sent = withPart(sent, id);
       }
       if (sent === null) return null;

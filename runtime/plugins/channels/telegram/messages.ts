@@ -36,7 +36,7 @@ type Part = (more: Parameters<Api["sendMessage"]>[2]) => Promise<{ readonly mess
 
 /** `uploads`: with the time that files take. */
 export function createMessages(api: Api, uploads: Api): Messages {
-  /** Texts of messages that this process has sent or changed last: what a draft shows already is not asked for again. */
+  /** Texts of messages that this process has sent or changed last: a draft that grows changes its last message. */
   const texts = new LRUCache<string, string>({ max: 500 });
 
   async function say(chat: number, text: string, more: Parameters<Api["sendMessage"]>[2]) {
@@ -47,7 +47,6 @@ export function createMessages(api: Api, uploads: Api): Messages {
 
   async function change(chat: number, id: number, text: string): Promise<void> {
     const key = `${chat}:${id}`;
-    if (texts.get(key) === text) return;
     // Unknown until it is answered.
     texts.delete(key);
     await api.editMessageText(chat, id, text).catch(unless("message is not modified"));
@@ -131,7 +130,7 @@ export function createMessages(api: Api, uploads: Api): Messages {
           sent = withPart(sent, String((await say(chat, piece, thread)).message_id));
           continue;
         }
-        await change(chat, Number(id), piece);
+        if (texts.get(`${chat}:${id}`) !== piece) await change(chat, Number(id), piece);
         sent = withPart(sent, id);
       }
       if (sent === null) return null;

@@ -190,6 +190,37 @@ describeDatabase("a reply that is being written", (open) => {
     await expect.poll(() => texts(platform), wait).toEqual(["Hello, and good day"]);
   });
 
+  it("is not changed once more while its end is being stored, after a change that was under way", async () => {
+    const { script, say } = dictated("Hello", ", and good", " day");
+    const ending = Promise.withResolvers<void>();
+    const { platform, channel, harness } = await start(await open(), script);
+    onTestFinished(() => harness.stop());
+    const slow = Promise.withResolvers<void>();
+    const { send } = channel;
+    let sends = 0;
+    channel.send = async (message, keep) => {
+      if (++sends === 1) await slow.promise;
+      return send(message, keep);
+    };
+    const { finish } = harness.store;
+    harness.store.finish = async (...args) => {
+      await ending.promise;
+      return finish.apply(harness.store, args);
+    };
+    await channel.hear(harness.message("hi"));
+    say(0);
+    await expect.poll(() => sends, wait).toBe(1);
+    say(1);
+    say(2);
+    slow.resolve();
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello …"]);
+    // Longer than the pause between two changes.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(texts(platform)).toEqual(["Hello …"]);
+    ending.resolve();
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello, and good day"]);
+  });
+
   it("is marked as a possible repetition where an attempt to send it went unheard, and not where it was refused", async () => {
     const database = await open();
     const { platform, channel, harness } = await start(database, () => [text("Hello"), end()]);
