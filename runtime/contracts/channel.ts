@@ -67,6 +67,8 @@ export interface OutboundMessage {
   readonly address: Address;
   readonly agent: string;
   readonly turnId: string;
+  /** The same at each attempt to send it, and no other message's. */
+  readonly id?: string;
   readonly text: string;
   /** Shown to the user besides the text: that the turn was interrupted, for instance. */
   readonly notice?: string;

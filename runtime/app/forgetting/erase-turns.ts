@@ -36,13 +36,14 @@ export async function eraseTurns(
   if (open !== undefined) throw stillOpen(open.agent);
   if (rows.length === 0) return { turns: 0, attachments: 0 };
   const ids = rows.map(({ id }) => id);
-  for (const table of ["turn_steps", "turn_steers", "turn_questions", "outbox"]) {
+  for (const table of ["turn_steps", "turn_steers", "turn_questions", "outbox", "drafts"]) {
     await tx.query(`delete from ${table} where turn_id = any($1::uuid[])`, [ids]);
   }
   await tx.query(
     "update turns set reply = '', notice = null, error = error - 'message' - 'hint' where id = any($1::uuid[])",
     [ids],
   );
+  await tx.query("update schedules set error = null where turn_id = any($1::uuid[])", [ids]);
   await tx.query("update inbox set text = '', attachments = '[]', history = '[]' where id = any($1::uuid[])", [
     rows.map((row) => row.inbox_id),
   ]);

@@ -108,7 +108,7 @@ export function createScheduleStore(database: Pick<Database, "query">) {
       const { rows } = await database.query<{ readonly id: string }>(
         `/* schedule:waiting */ select t.id from inbox i join turns t on t.inbox_id = i.id
          where i.channel = $1 and i.agent = $2 and i.conversation = $3 and starts_with(i.external_id, $4)
-           and i.done_at is null and t.state = 'queued' limit 1`,
+           and i.done_at is null and t.state = 'queued' and t.attempt = 0 limit 1`,
         [address.channel, agent, address.conversation, keyPrefix(schedule)],
       );
       return rows[0]?.id;

@@ -91,14 +91,17 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
     const { conversation, user, text, question } = row.payload;
     const sentBefore = editResult(row.platform_ids);
     const draft = editResult(row.draft_ids);
+    let isAsked = false;
     try {
       const files = await load(row.payload.attachments ?? [], row.turn_id);
       const notice = [row.payload.notice, ...files.missing].filter((line) => line !== null).join(" ");
+      isAsked = true;
       const sent = await channels.get(row.channel)?.send(
         {
           address: { channel: row.channel, conversation, user },
           agent: row.agent,
           turnId: row.turn_id,
+          id: row.id,
           text,
           ...(notice === "" ? {} : { notice }),
           ...(question ? { question } : {}),
@@ -141,7 +144,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
           givenUp ? "failed" : "pending",
           error instanceof Error ? error.message : String(error),
           pauseS,
-          row.unsure || !details.notTaken,
+          row.unsure || (isAsked && !details.notTaken),
         ],
       );
     }

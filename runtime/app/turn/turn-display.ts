@@ -3,23 +3,24 @@
  * courtesy: a turn does not wait for it, and its reply is sent whole by the outbox, in the messages that have shown it.
  */
 
-import type { Channel, EditResult } from "../../contracts/channel.ts";
+import type { Channel } from "../../contracts/channel.ts";
 import { CairnError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
+import { delegatedBy } from "./turn-delegation.ts";
 import { type ClaimedTurn, unsentText } from "./turn-rows.ts";
 import type { TurnStore } from "./turn-store.ts";
 import { within } from "./within.ts";
 
 export interface TurnDisplay {
-  /** One attempt of a turn, from now on. */
-  show(turn: ClaimedTurn): ShownTurn;
+  /** One attempt of a turn, from now on, until its lease is lost. */
+  show(turn: ClaimedTurn, lease: AbortSignal): ShownTurn;
 }
 
 export interface ShownTurn {
   take(event: StreamEvent): void;
-  /** Resolves when no change is under way; the next words begin anew. */
-  idle(): Promise<void>;
+  /** Resolves when no change is under way, or after so many milliseconds, by default 25,000; the next words begin anew. */
+  idle(mostMs?: number): Promise<void>;
   end(): void;
 }
 
@@ -42,18 +43,21 @@ const UNFINISHED = " …";
 export function createTurnDisplay({ channels, store, logger }: TurnDisplayDeps): TurnDisplay {
   const shown = new Map<string, number>();
   return {
-    show(turn) {
+    show(turn, lease) {
       const channel = channels.get(turn.channel);
       const count = shown.get(turn.channel) ?? 0;
-      if (!channel || count >= MOST_SHOWN || !(channel.startTyping || channel.draftPauseMs)) return NOTHING;
+      const isShown = channel?.startTyping !== undefined || channel?.draftPauseMs !== undefined;
+      // What another turn reads is in no conversation of the platform.
+      if (!channel || !isShown || count >= MOST_SHOWN || delegatedBy(turn) !== null) return NOTHING;
       shown.set(turn.channel, count + 1);
       const { conversation } = turn;
       const failed = (err: unknown) => logger.debug({ err, channel: channel.id }, "typing could not be shown");
       channel.startTyping?.(conversation).catch(failed);
-      const words = channel.draftPauseMs && channel.edit ? new ShownWords(turn, channel, store, logger) : null;
+      const words =
+        channel.draftPauseMs && channel.edit ? new ShownWords(turn, channel, { store, logger, lease }) : null;
       return {
         take: (event) => words?.take(event),
-        idle: async () => words?.idle(),
+        idle: async (mostMs) => words?.idle(mostMs),
         end() {
           words?.end();
           shown.set(turn.channel, (shown.get(turn.channel) ?? 1) - 1);
@@ -66,15 +70,24 @@ export function createTurnDisplay({ channels, store, logger }: TurnDisplayDeps):
 
 const NOTHING: ShownTurn = { take() {}, async idle() {}, end() {} };
 
+interface ShownWordsDeps {
+  readonly store: Pick<TurnStore, "keepDraft">;
+  readonly logger: Logger;
+  readonly lease: AbortSignal;
+}
+
 class ShownWords {
   readonly #turn: ClaimedTurn;
   readonly #channel: Channel;
   readonly #store: Pick<TurnStore, "keepDraft">;
   readonly #logger: Logger;
+  readonly #lease: AbortSignal;
   #text = "";
   /** What the messages show. */
   #written = "";
   #ids: readonly string[];
+  /** Those that are stored. */
+  #kept: readonly string[];
   #timer: NodeJS.Timeout | null = null;
   #change: Promise<void> | null = null;
   #failures = 0;
@@ -82,12 +95,14 @@ class ShownWords {
   #idle = false;
   #ended = false;
 
-  constructor(turn: ClaimedTurn, channel: Channel, store: Pick<TurnStore, "keepDraft">, logger: Logger) {
+  constructor(turn: ClaimedTurn, channel: Channel, { store, logger, lease }: ShownWordsDeps) {
     this.#turn = turn;
     this.#channel = channel;
     this.#store = store;
     this.#logger = logger;
+    this.#lease = lease;
     this.#ids = turn.draft?.ids ?? [];
+    this.#kept = this.#ids;
   }
 
   take(event: StreamEvent): void {
@@ -97,11 +112,13 @@ class ShownWords {
     this.#schedule(this.#ids.length === 0 ? FIRST_MS : this.#pauseMs());
   }
 
-  async idle(): Promise<void> {
+  async idle(mostMs = MOST_CHANGE_MS): Promise<void> {
     this.#idle = true;
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
-    if (this.#change) await within(MOST_CHANGE_MS, this.#change);
+    if (this.#change) await within(mostMs, this.#change);
+    // Where that could not be done before: without it the reply would be sent as a new message.
+    if (!this.#lease.aborted) await this.#keep(this.#ids).catch(() => undefined);
   }
 
   end(): void {
@@ -131,7 +148,7 @@ class ShownWords {
   /** Milliseconds until the next change. */
   async #write(): Promise<number> {
     const text = this.#unwritten();
-    if (text === "" || text === this.#written) return this.#pauseMs();
+    if (text === "" || text === this.#written || this.#lease.aborted) return this.#pauseMs();
     try {
       await this.#show(`${text}${UNFINISHED}`);
       this.#written = text;
@@ -153,18 +170,20 @@ class ShownWords {
     const [primary, ...overflow] = this.#ids;
     if (primary === undefined) {
       const address = { channel, conversation, user };
-      await this.#channel.send({ address, agent, turnId, text }, (sent) => this.#keep(sent));
+      await this.#channel.send({ address, agent, turnId, text }, (sent) =>
+        this.#keep([sent.primary, ...sent.overflow]),
+      );
       return;
     }
     const sent = await this.#channel.edit?.(conversation, primary, text, overflow);
-    if (sent) await this.#keep(sent);
+    if (sent) await this.#keep([sent.primary, ...sent.overflow]);
   }
 
   /** Behind the turn's fence: on another node they are changed into its reply. */
-  async #keep({ primary, overflow }: EditResult): Promise<void> {
-    const ids = [primary, ...overflow];
-    if (ids.length === this.#ids.length && ids.every((id, index) => id === this.#ids[index])) return;
+  async #keep(ids: readonly string[]): Promise<void> {
     this.#ids = ids;
+    if (ids.length === this.#kept.length && ids.every((id, index) => id === this.#kept[index])) return;
     await this.#store.keepDraft(this.#turn, ids);
+    this.#kept = ids;
   }
 }

@@ -3,8 +3,10 @@
 import { mkdir } from "node:fs/promises";
 import { CairnError, RuntimeError, toCairnError } from "../../contracts/errors.ts";
 import type { TurnInfo } from "../../contracts/hooks.ts";
+import type { Message } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
+import type { CountedCall } from "../../domain/usage.ts";
 import type { AgentPlaces } from "../mesh/agent-places.ts";
 import type { ToolRegistry } from "../tool-registry.ts";
 import type { Writer } from "../transcript/writer.ts";
@@ -60,6 +62,9 @@ export interface TurnSignals {
 
 export type TurnRunner = (turn: ClaimedTurn, signals: TurnSignals, emit: (event: StreamEvent) => void) => Promise<void>;
 
+/** Milliseconds that a node which is drained waits for a change of what is shown. */
+const DRAIN_MS = 2_000;
+
 export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   return async (turn, signals, emit) => {
     const run = new TurnRun(deps, turn, signals, emit);
@@ -83,6 +88,8 @@ class TurnRun {
   readonly #progress = new LoopProgress();
   readonly #shown: ShownTurn;
   readonly #startedAt: number;
+  /** The user is to read that the oldest messages are left out: kept where a steer lets the turn go on. */
+  #leftOut = false;
   /** What the user is to read of the agent's budget. */
   #budgetNotice: string | null = null;
 
@@ -90,7 +97,7 @@ class TurnRun {
     this.#deps = deps;
     this.#turn = turn;
     this.#signals = signals;
-    this.#shown = deps.display.show(turn);
+    this.#shown = deps.display.show(turn, signals.lease);
     this.#emit = (event) => {
       emit(event);
       this.#shown.take(event);
@@ -124,10 +131,24 @@ class TurnRun {
     }
 
     const { text } = await hooks.run("turn:before", { ...info, text: this.#turn.text }, signal);
+    const onAnswered = (answered: CountedCall): void => {
+      journal.count(answered);
+      this.#budgetNotice = budgets.after(agent.name, answered) ?? this.#budgetNotice;
+    };
     const prompt = await assemblePrompt(this.#deps, this.#turn, agent, available, info, text, signal, {
-      callModel,
-      onAnswered: (answered) => journal.count(answered),
+      callModel: async (call) => {
+        await this.#checkBudget();
+        return callModel(call);
+      },
+      onAnswered,
     });
+    /** Asks for a summary where one is needed: the budget may be used up by that. */
+    const fitting = async (messages: readonly Message[]): Promise<readonly Message[]> => {
+      await this.#checkBudget();
+      const fitted = await journal.read(() => prompt.fit(messages));
+      if (fitted !== messages) await this.#checkBudget();
+      return fitted;
+    };
     const delegation = createDelegation({
       turn: this.#turn,
       info,
@@ -140,28 +161,19 @@ class TurnRun {
     await runAgentLoop(
       {
         owner,
-        ask: async (messages, say, interrupted) => {
-          await this.#checkBudget();
-          return callModel({
+        ask: async (messages, say, interrupted) =>
+          callModel({
             turn: info,
             chain: prompt.chain,
-            messages: await prompt.fit(messages),
+            messages: await fitting(messages),
             options: prompt.options,
             signal,
             onText: say,
-            onAnswered: (answered) => {
-              journal.count(answered);
-              this.#budgetNotice = budgets.after(agent.name, answered) ?? this.#budgetNotice;
-            },
-            onInterrupted: async (reply) => {
-              const continued = await interrupted(reply);
-              await this.#checkBudget();
-              return prompt.fit(continued);
-            },
+            onAnswered,
+            onInterrupted: async (reply) => fitting(await interrupted(reply)),
             onReasoning: (part) =>
               prompt.showReasoning && emit({ type: "reasoning.delta", turn_id: turnId, text: part }),
-          });
-        },
+          }),
         runTools: async (calls, step) => {
           const needed = calls.some(({ call }) => available.get(call.name)?.pathArguments !== undefined);
           if (needed && !owner) await mkdir(workspace, { recursive: true, mode: 0o700 });
@@ -181,13 +193,14 @@ class TurnRun {
           const last = after.reply === end.text ? end.last : { ...end.last, text: after.reply };
           // Before the end: the session's next turn begins with it.
           if (prompt.modelGone !== null) await this.#forgetModel(prompt.modelGone);
-          const leftOut = prompt.leftOut() && (await this.#deps.compaction.reportOnce(conversationId));
+          this.#leftOut ||=
+            prompt.leftOut() && (await journal.read(() => this.#deps.compaction.reportOnce(conversationId)));
           const ended = await this.#finish(
             replied(end, after.reply, {
               resumed: attempt - waits > 1,
               maxToolIterations: limits.maxToolIterations,
               modelGone: prompt.modelGone,
-              leftOut,
+              leftOut: this.#leftOut,
               budget: this.#budgetNotice,
             }),
             last,
@@ -250,8 +263,9 @@ class TurnRun {
       return;
     }
     try {
-      await this.#shown.idle();
       if (reason.code === "RUNTIME_DRAINING") {
+        // What is under way is followed by more, on the node that goes on with it.
+        await this.#shown.idle(DRAIN_MS);
         await this.#journal.checkpoint();
         this.#emit(shutdownEvent(this.#turn));
         return;

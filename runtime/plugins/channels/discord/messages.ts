@@ -57,7 +57,8 @@ export function createMessages(api: DiscordApi): Messages {
   async function remove(conversation: string, ids: readonly string[]): Promise<void> {
     for (const id of ids) {
       await api.deleteMessage(conversation, id).catch((error: unknown) => {
-        if (!hasCode(error, UNKNOWN_MESSAGE)) throw error;
+        // One that is gone, or that may not be deleted, is no reason to send the reply again.
+        if (!isRefused(error)) throw error;
       });
     }
   }
@@ -166,9 +167,9 @@ function withPart(sent: EditResult | null, id: string): EditResult {
 }
 
 /** Discord makes no second message with the same nonce for some minutes: a part that was sent before a crash is not sent again. */
-function once({ address, turnId, text, notice, question }: OutboundMessage, part: number): MessageBody {
+function once({ address, turnId, id, text, notice, question }: OutboundMessage, part: number): MessageBody {
   // A turn may send several messages: questions, and its reply.
-  const what = JSON.stringify([address.channel, address.conversation, turnId, question?.id, text, notice, part]);
+  const what = JSON.stringify([address.channel, address.conversation, turnId, id, question?.id, text, notice, part]);
   return { nonce: createHash("sha256").update(what).digest("base64url").slice(0, 25), enforce_nonce: true };
 }
 

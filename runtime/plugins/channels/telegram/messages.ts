@@ -54,7 +54,8 @@ export function createMessages(api: Api, uploads: Api): Messages {
   }
 
   async function remove(chat: number, ids: readonly string[]): Promise<void> {
-    for (const id of ids) await api.deleteMessage(chat, Number(id)).catch(unless("message to delete not found"));
+    // One that is gone, or too old to be deleted, is no reason to send the reply again.
+    for (const id of ids) await api.deleteMessage(chat, Number(id)).catch(unlessRefused);
   }
 
   function partsOf(
@@ -183,6 +184,10 @@ function buttons({ address, question }: OutboundMessage): Parameters<Api["sendMe
   if (choices.some((choice) => choice.length > MOST_CHOICE || choice.includes("\n"))) return {};
   const keyboard = choices.map((choice) => [{ text: `/answer ${choice}` }]);
   return { reply_markup: { keyboard, one_time_keyboard: true, resize_keyboard: true } };
+}
+
+function unlessRefused(error: unknown): undefined {
+  if (!isRefused(error)) throw error;
 }
 
 function unless(description: string): (error: unknown) => undefined {
