@@ -285,6 +285,11 @@ describeEachDatabase("forgetting", (open) => {
         "insert into outbox (id, turn_id, channel, agent, payload) values ($1, $2, 'agent', 'main', $3)",
         [v7(), id, JSON.stringify({ text: SECRET })],
       );
+      await database.query("insert into drafts (turn_id, words) values ($1, $2)", [id, `words ${SECRET}`]);
+      await database.query(
+        "insert into schedules (agent, name, definition, planned_at, turn_id, error) values ('main', $2, '', now(), $1, $3)",
+        [id, id, SECRET],
+      );
       return id;
     };
     const id = await turn("done", [
