@@ -140,8 +140,10 @@ export interface ReceptionPosition {
 
 /** Of a platform that posts its messages to a node, whichever it reaches. */
 export interface Webhook {
-  /** `status`: 200 once the message is durable, 401 where the request is not the platform's, 503 where it is to be sent again. */
-  handle(request: WebhookRequest): Promise<{ readonly status: 200 | 401 | 503 }>;
+  /** Whether a request is the platform's, by its headers: only then is its body read. Names in small letters. */
+  isAuthentic(headers: WebhookRequest["headers"]): boolean;
+  /** Of an authentic request. `status`: 200 once the message is durable, 503 where it is to be sent again. */
+  handle(request: WebhookRequest): Promise<{ readonly status: 200 | 503 }>;
 }
 
 /** Where a node takes the requests of a channel's platform. */

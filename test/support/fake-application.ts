@@ -341,7 +341,15 @@ export function createFakeApplication(): FakeApplication {
         return { id: "1", name: "hook" };
       },
     },
-    webhooks: new Map([["telegram", { handle: async (request) => app.webhook(request) }]]),
+    webhooks: new Map([
+      [
+        "telegram",
+        {
+          isAuthentic: (headers) => headers["x-telegram-bot-api-secret-token"] === "s",
+          handle: async (request) => app.webhook(request),
+        },
+      ],
+    ]),
     pairings: {
       list: async () => [PAIRING],
       async approve(code) {

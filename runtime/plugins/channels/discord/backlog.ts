@@ -50,7 +50,13 @@ export function createBacklog({ positions, isOwner, isRelevant, take, read, stor
   async function takeNext(message: ReceivedMessage, signal: AbortSignal): Promise<void> {
     if (signal.aborted || !positions.isNew(message)) return;
     if (!isRelevant(message)) return positions.advance(message.channel_id, message.id);
-    const isTaken = await take(message);
+    const isTaken = await take(message).catch((error: unknown) => {
+      // What waits is lost with this connection: it is read again, also in conversations that are not read else.
+      for (const { channel_id: conversation, id } of [message, ...waiting]) {
+        if (positions.of(conversation) === undefined) positions.advance(conversation, before(id));
+      }
+      throw error;
+    });
     // It comes again, to this receiver or the next one, which know it by its key.
     if (signal.aborted) return;
     // Strangers must not fill the positions with conversations of theirs.

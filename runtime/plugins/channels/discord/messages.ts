@@ -7,7 +7,7 @@ import type { Attachment, EditResult, KeepSent, OutboundMessage } from "../../..
 import type { WaitingQuestion } from "../../../contracts/stream.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
 import type { DiscordApi, MessageBody } from "./api.ts";
-import { hasCode, isRefused, refusalOf } from "./errors.ts";
+import { isRefused, refusalOf } from "./errors.ts";
 import { isSnowflake } from "./positions.ts";
 
 export interface Messages {
@@ -30,7 +30,6 @@ const MOST_FILE = 10 * 1024 ** 2;
 const MOST_ROWS = 5;
 const ROW = 5;
 const MOST_LABEL = 80;
-const UNKNOWN_MESSAGE = 10_008;
 
 /** Text of an agent notifies nobody, whatever it mentions. */
 const QUIET = { allowed_mentions: { parse: [], replied_user: false } } as const satisfies MessageBody;
@@ -78,8 +77,8 @@ export function createMessages(api: DiscordApi): Messages {
             await change(conversation, draft, content);
             return { id: draft };
           } catch (error) {
-            // Somebody has deleted it.
-            if (!hasCode(error, UNKNOWN_MESSAGE)) throw error;
+            // It was deleted, or cannot be changed any more.
+            if (!isRefused(error)) throw error;
             return create(conversation, content, more);
           }
         },

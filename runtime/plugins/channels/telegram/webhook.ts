@@ -54,8 +54,8 @@ export function createWebhook(deps: WebhookDeps): { readonly webhook: Webhook; r
 
   return {
     webhook: {
-      async handle({ headers, body }) {
-        if (!isSecret(headers[SECRET_HEADER], secret)) return { status: 401 };
+      isAuthentic: (headers) => isSecret(headers[SECRET_HEADER], secret),
+      async handle({ body }) {
         // What is none would be none again.
         if (!isRecord(body) || !Number.isSafeInteger(body["update_id"])) return { status: 200 };
         try {
@@ -70,12 +70,15 @@ export function createWebhook(deps: WebhookDeps): { readonly webhook: Webhook; r
     async receive({ signal, connected }) {
       try {
         await name();
+        // Once at the beginning, whatever is there: which secret Telegram shows it does not say.
+        let isSet = false;
         while (!signal.aborted) {
           const info = await api.getWebhookInfo(given(signal));
           // One at a time: of two at once the later one could be first.
-          if (info.url !== url || info.max_connections !== 1) {
+          if (!isSet || info.url !== url || info.max_connections !== 1) {
             const more = { secret_token: secret, allowed_updates: ALLOWED, max_connections: 1 };
             await api.setWebhook(url, more, given(signal));
+            isSet = true;
           }
           const lacking = await menu.set(signal);
           const { last_error_date: failedAt = 0, last_error_message: problem } = info;

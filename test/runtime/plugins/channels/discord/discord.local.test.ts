@@ -244,6 +244,22 @@ describe("a Discord channel", () => {
       expect(Object.keys(stored.position ?? {})).not.toContain(strangers);
     });
 
+    it("again what admitted others have written where it could not be stored, also in a conversation of their own", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      channel.onStranger?.(async () => ({ admitted: true }));
+      const stored: Stored = {};
+      const first = receiving(channel, stored);
+      await first.up();
+      handlers.message = unavailable;
+      bot.say("one", { from: STRANGER });
+      bot.say("two", { from: STRANGER });
+      expect(await first.failed).toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+      handlers.message = async () => undefined;
+      await receiving(channel, stored).up();
+      await until(() => accepted.length === 2);
+      expect(textsIn(accepted)).toEqual(["one", "two"]);
+    });
+
     it("every message of the owner among those of others", async () => {
       const { bot, channel, accepted } = await connected();
       await receiving(channel).up();
