@@ -2,7 +2,7 @@
 
 import { expect, it, onTestFinished } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
-import { ChannelError } from "../../../../runtime/contracts/errors.ts";
+import { ChannelError, MemoryError } from "../../../../runtime/contracts/errors.ts";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
 import { type ChatPlatform, chatPlatform, createChatChannel } from "../../../support/chat-channel.ts";
 import { describeDatabase } from "../../../support/databases.ts";
@@ -219,6 +219,24 @@ describeDatabase("a reply that is being written", (open) => {
     expect(texts(platform)).toEqual(["Hello …"]);
     ending.resolve();
     await expect.poll(() => texts(platform), wait).toEqual(["Hello, and good day"]);
+  });
+
+  it("becomes the reply though its message could not be stored with the turn at first", async () => {
+    const { script, say } = dictated("Hello", " there");
+    const { platform, channel, harness } = await start(await open(), script);
+    onTestFinished(() => harness.stop());
+    const { keepDraft } = harness.store;
+    let tries = 0;
+    harness.store.keepDraft = async (...args) => {
+      if (++tries === 1) throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
+      return keepDraft.apply(harness.store, args);
+    };
+    await channel.hear(harness.message("hi"));
+    say(0);
+    await expect.poll(() => tries, wait).toBe(1);
+    say(1);
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello there"]);
+    expect(platform.messages[0]?.id).toBe("m1");
   });
 
   it("is marked as a possible repetition where an attempt to send it went unheard, and not where it was refused", async () => {
