@@ -164,6 +164,8 @@ export interface CommandRequest {
   readonly agent: string;
   /** The whole line, with its slash: `/think high`. */
   readonly line: string;
+  /** Of an `/answer` that was given to this question, by a button of its message for instance. Absent: to the newest one. */
+  readonly question?: string;
   readonly owner: boolean;
 }
 

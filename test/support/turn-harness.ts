@@ -387,12 +387,13 @@ export async function startHarness(options: HarnessOptions) {
       return turns.wait(agentName, turnId);
     },
     /** The owner's, or with `user` another one's. */
-    command: (line: string, session = "s1", user = "") =>
+    command: (line: string, session = "s1", user = "", question?: string) =>
       commands.run({
         address: { channel: channel.id, conversation: session, user },
         agent: agentName,
         line,
         owner: user === "",
+        ...(question === undefined ? {} : { question }),
       }),
     async events(turnId: string): Promise<StreamEvent[]> {
       const collected: StreamEvent[] = [];

@@ -139,7 +139,9 @@ export function createCommands(deps: CommandsDeps): Commands {
     const { agent, address } = request;
     const turnId = await store.waiting.inSession(key);
     if (turnId === null) return { text: "No turn waits for an answer.", data: { answered: false } };
-    await store.waiting.answer({ agent, turnId, text, by: address.user });
+    const { question } = request;
+    const asked = question === undefined ? {} : { questionId: question };
+    await store.waiting.answer({ agent, turnId, text, by: address.user, ...asked });
     await deps.announceAnswer();
     dispatcher.kick();
     return { text: "The turn goes on with your answer.", data: { turn_id: turnId, answered: true } };

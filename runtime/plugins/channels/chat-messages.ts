@@ -3,7 +3,14 @@
  * strangers nothing is taken; with pairing on they are shown a code, alone with the bot and once.
  */
 
-import type { Attachment, CommandHandler, MessageHandler, StrangerHandler } from "../../contracts/channel.ts";
+import type {
+  Attachment,
+  CommandHandler,
+  CommandReply,
+  CommandRequest,
+  MessageHandler,
+  StrangerHandler,
+} from "../../contracts/channel.ts";
 import { type CairnError, toCairnError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import { COMMAND_USAGE } from "../../domain/command-line.ts";
@@ -39,8 +46,14 @@ export interface ChatMessages {
    * now.
    */
   take(message: ChatMessage, signal: AbortSignal): Promise<boolean>;
-  /** What a command of the owner's answers. Rejects as `onCommand` does. */
-  command(line: string, conversation: string, user: string): Promise<string>;
+  /** Carries out a command of the owner's. Rejects as `onCommand` does. */
+  command(command: OwnerCommand): Promise<CommandReply>;
+}
+
+/** As in CommandRequest. */
+export interface OwnerCommand extends Pick<CommandRequest, "line" | "question"> {
+  readonly conversation: string;
+  readonly user: string;
 }
 
 export interface ChatMessagesDeps {
@@ -78,10 +91,9 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
       });
   }
 
-  async function command(line: string, conversation: string, user: string, owner: boolean): Promise<string> {
-    if (/^\/(?:start|help)\b/.test(line)) return WELCOME;
-    const { text } = await onCommand({ address: { channel, conversation, user }, agent: "", line, owner });
-    return text;
+  async function command({ conversation, user, ...given }: OwnerCommand, owner: boolean): Promise<CommandReply> {
+    if (/^\/(?:start|help)\b/.test(given.line)) return { text: WELCOME };
+    return onCommand({ address: { channel, conversation, user }, agent: "", owner, ...given });
   }
 
   async function isHeard(message: ChatMessage): Promise<boolean> {
@@ -144,7 +156,10 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
       if (!(await isHeard(message))) return false;
       try {
         if (!message.isCommand) await pass(message, signal);
-        else answer(message, await command(message.text, message.conversation, message.user, message.isOwner));
+        else {
+          const { text: line, conversation, user, isOwner } = message;
+          answer(message, (await command({ line, conversation, user }, isOwner)).text);
+        }
       } catch (error) {
         const failure = toCairnError(error);
         if (failure.retryable) throw error;
@@ -154,7 +169,7 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
       }
       return true;
     },
-    command: (line, conversation, user) => command(line, conversation, user, true),
+    command: (given) => command(given, true),
   };
 }
 

@@ -8,21 +8,21 @@ import {
   InteractionType,
   MessageFlags,
 } from "discord-api-types/v10";
+import type { CommandReply } from "../../../contracts/channel.ts";
 import { toCairnError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { isRecord } from "../../../contracts/values.ts";
-import { wordsOf } from "../chat-messages.ts";
+import { type ChatMessages, type OwnerCommand, wordsOf } from "../chat-messages.ts";
 import type { DiscordApi, InteractionAddress } from "./api.ts";
 import { connectionError } from "./errors.ts";
-import { cut } from "./messages.ts";
+import { answerOf, cut } from "./messages.ts";
 import { isSnowflake } from "./positions.ts";
 
 export interface InteractionsDeps {
   readonly api: DiscordApi;
   readonly ownerId: string | undefined;
   readonly logger: Logger;
-  /** What a command answers. */
-  command(line: string, conversation: string, user: string): Promise<string>;
+  readonly command: ChatMessages["command"];
 }
 
 /** That are answered at once; more are dropped, which Discord shows as failed. */
@@ -32,7 +32,7 @@ const MOST = 10;
 export function createInteractions({ api, ownerId, logger, command }: InteractionsDeps): (value: unknown) => void {
   let running = 0;
 
-  async function answer(interaction: APIInteraction, line: string, conversation: string, user: string): Promise<void> {
+  async function answer(interaction: APIInteraction, given: OwnerCommand): Promise<void> {
     const { application_id: application, id, token } = interaction;
     const address: InteractionAddress = { application, id, token };
     // Discord waits three seconds for an answer: that it is being worked on, which the owner alone is shown.
@@ -40,16 +40,14 @@ export function createInteractions({ api, ownerId, logger, command }: Interactio
       type: InteractionResponseType.DeferredChannelMessageWithSource,
       data: { flags: MessageFlags.Ephemeral },
     });
-    const failure = { hasFailed: false };
-    const text = await command(line, conversation, user).catch((error: unknown) => {
-      failure.hasFailed = true;
+    const { text, data } = await command(given).catch((error: unknown): CommandReply => {
       logger.warn({ code: toCairnError(error).code, err: error }, "a command was refused");
-      return wordsOf(toCairnError(error));
+      return { text: wordsOf(toCairnError(error)) };
     });
     await api.editResponse(address, { content: cut(text), allowed_mentions: { parse: [] } });
-    if (interaction.type !== InteractionType.MessageComponent || failure.hasFailed) return;
+    if (interaction.type !== InteractionType.MessageComponent || data?.["answered"] !== true) return;
     // What was answered offers nothing any more.
-    await api.editMessage(conversation, interaction.message.id, { components: [] });
+    await api.editMessage(given.conversation, interaction.message.id, { components: [] });
   }
 
   return (value) => {
@@ -59,10 +57,10 @@ export function createInteractions({ api, ownerId, logger, command }: Interactio
     const user = (interaction.member?.user ?? interaction.user)?.id;
     const conversation = interaction.channel?.id;
     if (ownerId === undefined || user !== ownerId || !isSnowflake(conversation)) return;
-    const line = lineOf(interaction);
-    if (line === undefined) return;
+    const given = commandOf(interaction);
+    if (given === undefined) return;
     running++;
-    answer(interaction, line, conversation, user)
+    answer(interaction, { ...given, conversation, user })
       .catch((error: unknown) => {
         logger.warn({ reason: connectionError(error).message }, "an interaction could not be answered");
       })
@@ -70,16 +68,13 @@ export function createInteractions({ api, ownerId, logger, command }: Interactio
   };
 }
 
-function lineOf(interaction: APIInteraction): string | undefined {
-  if (interaction.type === InteractionType.MessageComponent) {
-    const { custom_id: line } = interaction.data ?? {};
-    return typeof line === "string" && line.startsWith("/answer ") ? line : undefined;
-  }
+function commandOf(interaction: APIInteraction): Pick<OwnerCommand, "line" | "question"> | undefined {
+  if (interaction.type === InteractionType.MessageComponent) return answerOf(interaction.data?.custom_id);
   if (interaction.type !== InteractionType.ApplicationCommand) return undefined;
   const { data } = interaction;
   if (data?.type !== ApplicationCommandType.ChatInput) return undefined;
   const texts = (data.options ?? []).flatMap((option) =>
     option.type === ApplicationCommandOptionType.String ? [option.value] : [],
   );
-  return [`/${data.name}`, ...texts].join(" ");
+  return { line: [`/${data.name}`, ...texts].join(" ") };
 }

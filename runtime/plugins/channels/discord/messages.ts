@@ -26,10 +26,11 @@ export interface Messages {
 export const MOST_TEXT = 2_000;
 /** Bytes of a file of a bot, where the server pays for no more. */
 const MOST_FILE = 10 * 1024 ** 2;
-/** Rows of buttons, buttons of a row, characters of a button's text. */
+/** Rows of buttons, buttons of a row, characters of a button's text and of its id. */
 const MOST_ROWS = 5;
 const ROW = 5;
 const MOST_LABEL = 80;
+const MOST_ID = 100;
 
 /** Text of an agent notifies nobody, whatever it mentions. */
 const QUIET = { allowed_mentions: { parse: [], replied_user: false } } as const satisfies MessageBody;
@@ -183,17 +184,28 @@ function howToAnswer({ choices }: WaitingQuestion): string {
   return `Answer with\n${lines.join("\n")}`;
 }
 
-/** What is chosen comes as an interaction, with the command as the button's id. */
+const ANSWER = "answer:";
+
+/** What a button's id says: an answer, and the question that it is for, which may not be the one that waits by then. */
+export function answerOf(buttonId: unknown): { readonly line: string; readonly question: string } | undefined {
+  const [, question, choice] = (typeof buttonId === "string" && /^answer:([\w-]+):(.+)$/s.exec(buttonId)) || [];
+  return question === undefined || choice === undefined ? undefined : { line: `/answer ${choice}`, question };
+}
+
+/** What is chosen comes as an interaction with the button's id. */
 function buttons(question: WaitingQuestion | undefined): MessageBody {
-  const choices = [...new Set(question?.choices)];
+  if (question === undefined) return {};
+  const choices = [...new Set(question.choices)];
+  const idOf = (choice: string): string => `${ANSWER}${question.id}:${choice}`;
   if (choices.length === 0 || choices.length > MOST_ROWS * ROW) return {};
-  if (choices.some((choice) => choice.trim() === "" || choice.length > MOST_LABEL)) return {};
+  if (choices.some((choice) => choice.trim() === "" || choice.length > MOST_LABEL || idOf(choice).length > MOST_ID))
+    return {};
   const rows = Array.from({ length: Math.ceil(choices.length / ROW) }, (_, row): APIMessageTopLevelComponent => {
     const components = choices.slice(row * ROW, (row + 1) * ROW).map((label) => ({
       type: ComponentType.Button as const,
       style: ButtonStyle.Secondary as const,
       label,
-      custom_id: `/answer ${label}`,
+      custom_id: idOf(label),
     }));
     return { type: ComponentType.ActionRow, components };
   });

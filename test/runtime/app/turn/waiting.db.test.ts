@@ -132,6 +132,18 @@ describeDatabase("turns that wait for an answer", (open) => {
     expect(harness.sent[2]?.question).toBeUndefined();
   });
 
+  it("takes an answer that names its question for that one alone", async () => {
+    const { tools } = asking();
+    const harness = await start({ script, tools });
+    const { turnId, question } = await ask(harness);
+    const given = (id: string) => harness.command("/answer this", "s1", "", id);
+    await expect(given("01a21ad9-dd03-7004-ab96-6405a09e8069")).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    expect((await harness.turns.read(harness.agentName, turnId)).state).toBe("waiting");
+    expect((await given(question.id)).data).toMatchObject({ answered: true });
+    await harness.turns.wait(harness.agentName, turnId);
+    expect((await given(question.id)).data).toEqual({ answered: false });
+  });
+
   it("tells who follows: the question, then the turn from its start, also a follower that comes later", async () => {
     const { tools } = asking();
     const harness = await start({ script, tools });

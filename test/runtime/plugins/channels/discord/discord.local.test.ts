@@ -761,26 +761,49 @@ describe("a Discord channel", () => {
       await until(() => states.includes(problem));
     });
 
-    it("from buttons of questions, pressed by the owner, once", async () => {
-      const { bot, channel, commands } = await connected();
+    it("from buttons of questions, pressed by the owner, once, and for the question that they stand at", async () => {
+      const { bot, channel, commands, handlers } = await connected();
       await receiving(channel).up();
-      const question = { id: "q", text: "Which?", choices: ["red", "blue"], expires_at: "2030-01-01T00:00:00Z" };
+      const question = {
+        id: "q-1",
+        text: "Which?",
+        choices: ["red", "blue: dark"],
+        expires_at: "2030-01-01T00:00:00Z",
+      };
       await channel.send(reply(bot, "Which?", { question }));
       const [asked] = bot.sent();
-      expect(asked?.content).toBe("Which?\n\nAnswer with\n/answer red\n/answer blue");
-      expect(asked?.components).toMatchObject([
-        {
-          components: [
-            { label: "red", custom_id: "/answer red" },
-            { label: "blue", custom_id: "/answer blue" },
-          ],
-        },
-      ]);
-      const press = { type: 3, data: { custom_id: "/answer blue", component_type: 2 }, message: { id: asked?.id } };
+      expect(asked?.content).toBe("Which?\n\nAnswer with\n/answer red\n/answer blue: dark");
+      const [row] = (asked?.components ?? []) as readonly { readonly components: readonly Record<string, string>[] }[];
+      expect(row?.components.map(({ label }) => label)).toEqual(["red", "blue: dark"]);
+      const data = { custom_id: row?.components[1]?.["custom_id"], component_type: 2 };
+      const press = { type: 3, data, message: { id: asked?.id } };
       bot.interact(press, STRANGER);
+      // It waits no more: what was pressed stays, and says why.
+      handlers.command = async () => {
+        throw new RuntimeError("RUNTIME_CONFLICT", "The question was answered already.");
+      };
+      const late = bot.interact(press);
+      await until(() => late.answer === "The question was answered already.");
+      expect(asked?.components).toHaveLength(1);
+      handlers.command = async () => ({ text: "done", data: { answered: true } });
       const pressed = bot.interact(press);
       await until(() => pressed.answer === "done" && asked?.components.length === 0);
-      expect(commands.map(({ line }) => line)).toEqual(["/answer blue"]);
+      expect(commands.map(({ line, question: id }) => [line, id])).toEqual([
+        ["/answer blue: dark", "q-1"],
+        ["/answer blue: dark", "q-1"],
+      ]);
+    });
+
+    it("and offers no buttons where a choice is too long for one", async () => {
+      const { bot, channel } = await connected();
+      const question = {
+        id: "q".repeat(36),
+        text: "Which?",
+        choices: ["x".repeat(60)],
+        expires_at: "2030-01-01T00:00:00Z",
+      };
+      await channel.send(reply(bot, "Which?", { question }));
+      expect(bot.sent()[0]?.components).toEqual([]);
     });
   });
 
