@@ -234,6 +234,8 @@ export interface Channel {
     messageId: string,
     text: string,
     overflowIds?: readonly string[],
+    /** Once it aborts, nothing more of the change is asked for: rejects between two messages. */
+    signal?: AbortSignal,
   ): Promise<EditResult | null>;
   /**
    * Milliseconds between two changes of a reply that is shown while it is written, by `send` and then `edit`. Absent: replies are

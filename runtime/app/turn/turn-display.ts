@@ -33,7 +33,7 @@ export interface TurnDisplayDeps {
 /** Milliseconds after its first words in which a reply may become whole, so that it is sent once. */
 const FIRST_MS = 800;
 const MAX_PAUSE_MS = 30_000;
-/** For a change that is under way: channels give up before that. */
+/** For a change that is under way: longer than a channel waits for an answer of its platform. */
 const MOST_CHANGE_MS = 25_000;
 /** Turns of a channel that are shown at once: each costs a request every few seconds, and the replies go first. */
 const MOST_SHOWN = 20;
@@ -93,6 +93,7 @@ class ShownWords {
   #failures = 0;
   /** Until the next words. */
   #idle = false;
+  #cancelled = new AbortController();
   #ended = false;
 
   constructor(turn: ClaimedTurn, channel: Channel, { store, logger, lease }: ShownWordsDeps) {
@@ -108,6 +109,7 @@ class ShownWords {
   take(event: StreamEvent): void {
     if (event.type !== "text.delta") return;
     this.#text += event.text;
+    if (this.#idle) this.#cancelled = new AbortController();
     this.#idle = false;
     this.#schedule(this.#ids.length === 0 ? FIRST_MS : this.#pauseMs());
   }
@@ -117,6 +119,8 @@ class ShownWords {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
     if (this.#change) await within(mostMs, this.#change);
+    // The rest of a longer one would undo what the outbox sends.
+    this.#cancelled.abort();
     // Where that could not be done before: without it the reply would be sent as a new message.
     if (!this.#lease.aborted) await this.#keep(this.#ids).catch(() => undefined);
   }
@@ -175,7 +179,8 @@ class ShownWords {
       );
       return;
     }
-    const sent = await this.#channel.edit?.(conversation, primary, text, overflow);
+    const signal = AbortSignal.any([this.#cancelled.signal, this.#lease]);
+    const sent = await this.#channel.edit?.(conversation, primary, text, overflow, signal);
     if (sent) await this.#keep([sent.primary, ...sent.overflow]);
   }
 

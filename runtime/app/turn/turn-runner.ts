@@ -62,8 +62,8 @@ export interface TurnSignals {
 
 export type TurnRunner = (turn: ClaimedTurn, signals: TurnSignals, emit: (event: StreamEvent) => void) => Promise<void>;
 
-/** Milliseconds that a node which is drained waits for a change of what is shown. */
-const DRAIN_MS = 2_000;
+/** Milliseconds that a turn that is to end early waits for a change of what is shown: /stop and drains are not held up by a platform. */
+const ABORTED_MS = 2_000;
 
 export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   return async (turn, signals, emit) => {
@@ -265,7 +265,7 @@ class TurnRun {
     try {
       if (reason.code === "RUNTIME_DRAINING") {
         // What is under way is followed by more, on the node that goes on with it.
-        await this.#shown.idle(DRAIN_MS);
+        await this.#shown.idle(ABORTED_MS);
         await this.#journal.checkpoint();
         this.#emit(shutdownEvent(this.#turn));
         return;
@@ -304,7 +304,7 @@ class TurnRun {
 
   async #finish(end: TurnEnd, last: { n: number; text: string; model?: string }, cut: boolean): Promise<boolean> {
     // Later, a change that was under way would undo what the outbox sends.
-    await this.#shown.idle();
+    await this.#shown.idle(this.#signals.abort.aborted ? ABORTED_MS : undefined);
     const ended = await this.#journal.finish(end, { ...last, cut });
     if (ended) {
       this.#emit(finalEvent(this.#turn, end));

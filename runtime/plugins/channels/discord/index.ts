@@ -66,8 +66,8 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
       typing.stopAll();
     },
     send: (message, keep) => messages.send(message, keep).catch(rethrow),
-    edit: (conversation, messageId, text, overflowIds) =>
-      messages.edit(conversation, messageId, text, overflowIds).catch(rethrow),
+    edit: (conversation, messageId, text, overflowIds, signal) =>
+      messages.edit(conversation, messageId, text, overflowIds, signal).catch(rethrow),
     draftPauseMs: () => PAUSE_MS,
     react: (conversation, messageId, emoji) => messages.react(conversation, messageId, emoji).catch(rethrow),
     startTyping: async (conversation) => typing.start(conversation),

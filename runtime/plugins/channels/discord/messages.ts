@@ -17,6 +17,7 @@ export interface Messages {
     messageId: string,
     text: string,
     overflowIds?: readonly string[],
+    signal?: AbortSignal,
   ): Promise<EditResult | null>;
   react(conversation: string, messageId: string, emoji: string): Promise<void>;
   say(conversation: string, text: string, replyTo?: string): Promise<void>;
@@ -125,10 +126,11 @@ export function createMessages(api: DiscordApi): Messages {
       await remove(message.address.conversation, shown.slice(written));
       return sent;
     },
-    async edit(conversation, messageId, text, overflowIds = []) {
+    async edit(conversation, messageId, text, overflowIds = [], signal) {
       const given = [messageId, ...overflowIds];
       let sent: EditResult | null = null;
       for (const [index, content] of pieces(text).entries()) {
+        signal?.throwIfAborted();
         const id = given[index];
         if (id === undefined) {
           sent = withPart(sent, (await create(conversation, content, QUIET)).id);
@@ -138,6 +140,7 @@ export function createMessages(api: DiscordApi): Messages {
         sent = withPart(sent, id);
       }
       if (sent === null) return null;
+      signal?.throwIfAborted();
       await remove(conversation, given.slice(1 + sent.overflow.length));
       return sent;
     },

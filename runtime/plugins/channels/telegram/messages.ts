@@ -15,6 +15,7 @@ export interface Messages {
     messageId: string,
     text: string,
     overflowIds?: readonly string[],
+    signal?: AbortSignal,
   ): Promise<EditResult | null>;
   react(conversation: string, messageId: string, emoji: string): Promise<void>;
   /** `replyTo`: number of the message that it answers. */
@@ -121,11 +122,12 @@ export function createMessages(api: Api, uploads: Api): Messages {
       await remove(chatOf(message.address.conversation).chat, shown.slice(written));
       return sent;
     },
-    async edit(conversation, messageId, text, overflowIds = []) {
+    async edit(conversation, messageId, text, overflowIds = [], signal) {
       const { chat, thread } = chatOf(conversation);
       const given = [messageId, ...overflowIds];
       let sent: EditResult | null = null;
       for (const [index, piece] of pieces(text).entries()) {
+        signal?.throwIfAborted();
         const id = given[index];
         if (id === undefined) {
           sent = withPart(sent, String((await say(chat, piece, thread)).message_id));
@@ -135,6 +137,7 @@ export function createMessages(api: Api, uploads: Api): Messages {
         sent = withPart(sent, id);
       }
       if (sent === null) return null;
+      signal?.throwIfAborted();
       await remove(chat, given.slice(1 + sent.overflow.length));
       return sent;
     },

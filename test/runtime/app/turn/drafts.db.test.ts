@@ -6,7 +6,7 @@ import { ChannelError, MemoryError } from "../../../../runtime/contracts/errors.
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
 import { type ChatPlatform, chatPlatform, createChatChannel } from "../../../support/chat-channel.ts";
 import { describeDatabase } from "../../../support/databases.ts";
-import { end, type HarnessOptions, startHarness, text, toolCall } from "../../../support/turn-harness.ts";
+import { end, type HarnessOptions, hang, startHarness, text, toolCall } from "../../../support/turn-harness.ts";
 
 describeDatabase("a reply that is being written", (open) => {
   interface Given extends Partial<HarnessOptions> {
@@ -219,6 +219,33 @@ describeDatabase("a reply that is being written", (open) => {
     expect(texts(platform)).toEqual(["Hello …"]);
     ending.resolve();
     await expect.poll(() => texts(platform), wait).toEqual(["Hello, and good day"]);
+  });
+
+  it("holds up no /stop while the platform hangs, and a change that was under way is cancelled", async () => {
+    const more = Promise.withResolvers<void>();
+    const { platform, channel, harness } = await start(await open(), async function* ({ options }) {
+      yield text("Hello");
+      await more.promise;
+      yield text(", and good");
+      await hang(options.signal);
+    });
+    onTestFinished(() => harness.stop());
+    let signal: AbortSignal | undefined;
+    const { edit } = channel;
+    channel.edit = async (...args) => {
+      signal = args[4];
+      // It never answers.
+      await new Promise(() => undefined);
+      return edit?.(...args) ?? null;
+    };
+    const turnId = await channel.hear(harness.message("hi"));
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello …"]);
+    more.resolve();
+    await expect.poll(() => signal?.aborted, wait).toBe(false);
+    await harness.command("/stop");
+    expect((await harness.turns.read(harness.agentName, turnId)).state).toBe("finished");
+    expect(signal?.aborted).toBe(true);
+    await expect.poll(() => texts(platform).join(""), wait).toBe("Hello, and good Stopped.");
   });
 
   it("becomes the reply though its message could not be stored with the turn at first", async () => {

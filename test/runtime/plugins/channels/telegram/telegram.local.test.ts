@@ -884,6 +884,17 @@ describe("a Telegram channel", () => {
       });
     });
 
+    it("nothing more of a change that is cancelled between two messages", async () => {
+      const { bot, channel } = await ready();
+      const text = "word ".repeat(1_000).trim();
+      const { primary, overflow } = (await channel.send(reply(text))) ?? { primary: "", overflow: [] };
+      const cancel = new AbortController();
+      bot.state.refuse = (method) => void (method === "editMessageText" && cancel.abort());
+      const change = channel.edit?.("1", primary, text.replaceAll("word", "term"), overflow, cancel.signal);
+      await expect(change).rejects.toThrow();
+      expect(textsOf(bot).map((shown) => shown.slice(0, 4))).toEqual(["term", "word"]);
+    });
+
     it("reactions that Telegram knows", async () => {
       const { bot, channel } = await ready();
       await channel.send(reply("hello"));
