@@ -4,8 +4,8 @@ import type { CertificatePin } from "../contracts/certificates.ts";
 import type { CommandReply } from "../contracts/channel.ts";
 import { CairnError } from "../contracts/errors.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
-import type { PairingRecord } from "../contracts/pairing.ts";
 import type { StreamEvent, TurnResult } from "../contracts/stream.ts";
+import { type AccessCalls, accessCalls } from "./access.ts";
 import { agentCalls, type PendingTurn } from "./agents.ts";
 import {
   asConnectionError,
@@ -39,7 +39,6 @@ import type {
   RestoreReport,
   RetryResult,
   SendOptions,
-  TokenRecord,
   UsageQuery,
   UsageReport,
 } from "./types.ts";
@@ -84,7 +83,7 @@ export interface DrainOptions {
  * Failures are CairnErrors, as the node raised them, or RUNTIME_NOT_RUNNING, CHANNEL_CONNECTION_LOST, RUNTIME_NOT_READY,
  * RUNTIME_CERTIFICATE_REFUSED of the way there.
  */
-export interface Client extends ReadingCalls, RolloutCalls, ScheduleCalls {
+export interface Client extends AccessCalls, ReadingCalls, RolloutCalls, ScheduleCalls {
   live(options?: CallOptions): Promise<void>;
   /** False while the node is starting, draining, without database, or not there at all. */
   ready(options?: CallOptions): Promise<boolean>;
@@ -165,23 +164,6 @@ export interface Client extends ReadingCalls, RolloutCalls, ScheduleCalls {
     given: { readonly expected: number; readonly reason: string },
     options?: CallOptions,
   ): Promise<ForgetReport>;
-  createToken(
-    name: string,
-    scopes: readonly string[],
-    options?: CallOptions & { expiresAt?: Date | undefined },
-  ): Promise<{ readonly id: string; readonly token: string }>;
-  listTokens(options?: CallOptions): Promise<readonly TokenRecord[]>;
-  /** By id or name; without `expiresAt` it ends when it did before. The former value ends. */
-  rotateToken(
-    idOrName: string,
-    options?: CallOptions & { expiresAt?: Date | undefined },
-  ): Promise<{
-    readonly id: string;
-    readonly name: string;
-    readonly scopes: readonly string[];
-    readonly expires_at: string | null;
-    readonly token: string;
-  }>;
   /** For one node, within an hour. */
   createJoinToken(options?: CallOptions): Promise<JoinTokenResult>;
   /** `url`: where the node that has made the token is reached from here, in place of what the token says. */
@@ -190,11 +172,6 @@ export interface Client extends ReadingCalls, RolloutCalls, ScheduleCalls {
   leaveMesh(options?: CallOptions & { readonly force?: boolean }): Promise<Departure>;
   /** By id or name. */
   revokeNode(node: string, options?: CallOptions): Promise<Departure>;
-  pairings(options?: CallOptions): Promise<readonly PairingRecord[]>;
-  approvePairing(code: string, options?: CallOptions): Promise<PairingRecord>;
-  revokePairing(channel: string, user: string, options?: CallOptions): Promise<PairingRecord>;
-  /** By id or name. */
-  revokeToken(idOrName: string, options?: CallOptions): Promise<{ readonly id: string; readonly name: string }>;
 }
 
 /** Longer than a node lets the language model take. */
@@ -209,6 +186,7 @@ export function createClient(options: ClientOptions): Client {
 export function createClientOn(connection: Connection): Client {
   return {
     ...healthCalls(connection),
+    ...accessCalls(connection),
     ...agentCalls(connection),
     ...adminCalls(connection),
     ...jobCalls(connection),
@@ -356,45 +334,6 @@ function adminCalls(connection: Connection) {
         lines,
         given.signal,
       ),
-    createToken: (
-      name: string,
-      scopes: readonly string[],
-      { expiresAt, ...given }: CallOptions & { expiresAt?: Date | undefined } = {},
-    ) =>
-      call<{ id: string; token: string }>(connection, "/api/admin/tokens", {
-        method: "POST",
-        json: { name, scopes, ...(expiresAt ? { expires_at: expiresAt.toISOString() } : {}) },
-        ...given,
-      }),
-    async listTokens(given?: CallOptions): Promise<readonly TokenRecord[]> {
-      const { tokens } = await call<{ tokens: readonly TokenRecord[] }>(connection, "/api/admin/tokens", given);
-      return tokens;
-    },
-    rotateToken: (
-      idOrName: string,
-      { expiresAt, ...given }: CallOptions & { expiresAt?: Date | undefined } = {},
-    ): ReturnType<Client["rotateToken"]> =>
-      call(connection, `/api/admin/tokens/${encodeURIComponent(idOrName)}/rotate`, {
-        method: "POST",
-        json: expiresAt ? { expires_at: expiresAt.toISOString() } : {},
-        ...given,
-      }),
-    async pairings(given?: CallOptions): Promise<readonly PairingRecord[]> {
-      return (await call<{ pairings: readonly PairingRecord[] }>(connection, "/api/admin/pairings", given)).pairings;
-    },
-    approvePairing: (code: string, given?: CallOptions) =>
-      call<PairingRecord>(connection, "/api/admin/pairings", { method: "POST", json: { code }, ...given }),
-    revokePairing: (channel: string, user: string, given?: CallOptions) =>
-      call<PairingRecord>(
-        connection,
-        `/api/admin/pairings/${encodeURIComponent(channel)}/${encodeURIComponent(user)}`,
-        { method: "DELETE", ...given },
-      ),
-    revokeToken: (idOrName: string, given?: CallOptions) =>
-      call<{ id: string; name: string }>(connection, `/api/admin/tokens/${encodeURIComponent(idOrName)}`, {
-        method: "DELETE",
-        ...given,
-      }),
   };
 }
 

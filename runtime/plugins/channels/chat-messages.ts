@@ -5,6 +5,7 @@
 
 import type {
   Attachment,
+  Channel,
   CommandHandler,
   CommandReply,
   CommandRequest,
@@ -48,6 +49,10 @@ export interface ChatMessages {
   take(message: ChatMessage, signal: AbortSignal): Promise<boolean>;
   /** Carries out a command of the owner's. Rejects as `onCommand` does. */
   command(command: OwnerCommand): Promise<CommandReply>;
+  /** Anybody but the owner may be heard. */
+  hearsOthers(): boolean;
+  /** What the channel shows of them: those who handle what is taken. */
+  readonly handlers: Required<Pick<Channel, "onMessage" | "onCommand" | "onStranger">>;
 }
 
 /** As in CommandRequest. */
@@ -59,10 +64,6 @@ export interface OwnerCommand extends Pick<CommandRequest, "line" | "question"> 
 export interface ChatMessagesDeps {
   /** As in `channels.<id>`. */
   readonly id: string;
-  readonly onMessage: MessageHandler;
-  readonly onCommand: CommandHandler;
-  /** Undefined: the owner alone is heard. */
-  onStranger(): StrangerHandler | undefined;
   readonly logger: Logger;
   /** Sends a text of the service's own, as an answer to a message. */
   say(conversation: string, text: string, replyTo: string): Promise<void>;
@@ -76,7 +77,11 @@ const WELCOME = ["I am here. Write to me; commands:", ...Object.values(COMMAND_U
 const MOST_DOWNLOADS = 8;
 
 export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
-  const { id: channel, onMessage, onCommand, onStranger, logger, say, reasonOf } = deps;
+  const { id: channel, logger, say, reasonOf } = deps;
+  let onMessage: MessageHandler = notConnected;
+  let onCommand: CommandHandler = notConnected;
+  /** Without it the owner alone is heard. */
+  let onStranger: StrangerHandler | undefined;
 
   /** One after the other, and behind the receiving: the platform may be slow to take them. */
   let answers: Promise<void> = Promise.resolve();
@@ -99,7 +104,7 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
   async function isHeard(message: ChatMessage): Promise<boolean> {
     if (message.isOwner) return true;
     const { user, name, isPrivate: mayAsk } = message;
-    const admission = await onStranger()?.({ channel, user, name, mayAsk });
+    const admission = await onStranger?.({ channel, user, name, mayAsk });
     if (admission === undefined) return false;
     if (!admission.admitted && admission.code !== null) answer(message, askOwner(admission.code));
     return admission.admitted;
@@ -170,7 +175,23 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
       return true;
     },
     command: (given) => command(given, true),
+    hearsOthers: () => onStranger !== undefined,
+    handlers: {
+      onMessage(handler) {
+        onMessage = handler;
+      },
+      onCommand(handler) {
+        onCommand = handler;
+      },
+      onStranger(handler) {
+        onStranger = handler;
+      },
+    },
   };
+}
+
+async function notConnected(): Promise<never> {
+  throw new Error("The channel is not connected.");
 }
 
 function askOwner(code: string): string {

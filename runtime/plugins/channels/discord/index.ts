@@ -1,7 +1,7 @@
 /** Discord: messages of the owner to a bot, in private and on servers, and replies of agents. */
 
 import { createHash } from "node:crypto";
-import type { Channel, CommandHandler, MessageHandler, StrangerHandler } from "../../../contracts/channel.ts";
+import type { Channel } from "../../../contracts/channel.ts";
 import { createChatMessages } from "../chat-messages.ts";
 import type { ChannelNeeds } from "../manifest.ts";
 import { createTyping } from "../typing.ts";
@@ -22,9 +22,6 @@ const PAUSE_MS = 2_000;
 export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, logger }: ChannelNeeds): Channel {
   const stopping = new AbortController();
   const api = createApi({ token, baseUrl: baseUrl.replace(/\/+$/, ""), signal: stopping.signal });
-  let onMessage: MessageHandler | undefined;
-  let onCommand: CommandHandler | undefined;
-  let onStranger: StrangerHandler | undefined;
   const messages = createMessages(api);
   const typing = createTyping({ againMs: TYPING_MS, show: (conversation) => api.type(conversation) });
   const inbound = createChatMessages({
@@ -32,15 +29,6 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
     logger,
     say: (conversation, text, replyTo) => messages.say(conversation, text, replyTo),
     reasonOf: (error) => connectionError(error).message,
-    onMessage: async (message) => {
-      if (onMessage === undefined) throw new Error("The channel is not connected.");
-      return onMessage(message);
-    },
-    onCommand: async (command) => {
-      if (onCommand === undefined) throw new Error("The channel is not connected.");
-      return onCommand(command);
-    },
-    onStranger: () => onStranger,
   });
   const interact = createInteractions({ api, ownerId, logger, command: inbound.command });
 
@@ -54,7 +42,7 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
         token,
         ownerId,
         logger,
-        hearsOthers: () => onStranger !== undefined,
+        hearsOthers: inbound.hearsOthers,
         take: (message, bot, signal) =>
           inbound.take(chatMessage(message, { bot, ownerId, files: filesOf(message) }), signal),
         interact,
@@ -72,15 +60,7 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
     react: (conversation, messageId, emoji) => messages.react(conversation, messageId, emoji).catch(rethrow),
     startTyping: async (conversation) => typing.start(conversation),
     stopTyping: async (conversation) => typing.stop(conversation),
-    onMessage(handler) {
-      onMessage = handler;
-    },
-    onCommand(handler) {
-      onCommand = handler;
-    },
-    onStranger(handler) {
-      onStranger = handler;
-    },
+    ...inbound.handlers,
   };
 }
 

@@ -2,13 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { Api } from "grammy";
-import {
-  type Channel,
-  type CommandHandler,
-  type MessageHandler,
-  type StrangerHandler,
-  webhookPath,
-} from "../../../contracts/channel.ts";
+import { type Channel, webhookPath } from "../../../contracts/channel.ts";
 import { createChatMessages } from "../chat-messages.ts";
 import type { ChannelNeeds } from "../manifest.ts";
 import { createTyping } from "../typing.ts";
@@ -37,9 +31,6 @@ export function createTelegramChannel(needs: ChannelNeeds): Channel {
   const polling = new Api(token, { apiRoot, timeoutSeconds: POLL_S + ANSWER_S });
   const api = new Api(token, { apiRoot, timeoutSeconds: ANSWER_S });
   const uploads = new Api(token, { apiRoot, timeoutSeconds: UPLOAD_S });
-  let onMessage: MessageHandler | undefined;
-  let onCommand: CommandHandler | undefined;
-  let onStranger: StrangerHandler | undefined;
   const messages = createMessages(api, uploads);
   const typing = createTyping({
     againMs: TYPING_MS,
@@ -53,15 +44,6 @@ export function createTelegramChannel(needs: ChannelNeeds): Channel {
     logger,
     say: (conversation, text, replyTo) => messages.say(conversation, text, Number(replyTo)),
     reasonOf: (error) => connectionError(error).message,
-    onMessage: async (message) => {
-      if (onMessage === undefined) throw new Error("The channel is not connected.");
-      return onMessage(message);
-    },
-    onCommand: async (command) => {
-      if (onCommand === undefined) throw new Error("The channel is not connected.");
-      return onCommand(command);
-    },
-    onStranger: () => onStranger,
   });
   const inbound = createInbound({
     bot: token.split(":")[0] ?? "",
@@ -97,15 +79,7 @@ export function createTelegramChannel(needs: ChannelNeeds): Channel {
     react: (conversation, messageId, emoji) => messages.react(conversation, messageId, emoji).catch(rethrow),
     startTyping: async (conversation) => typing.start(conversation),
     stopTyping: async (conversation) => typing.stop(conversation),
-    onMessage(handler) {
-      onMessage = handler;
-    },
-    onCommand(handler) {
-      onCommand = handler;
-    },
-    onStranger(handler) {
-      onStranger = handler;
-    },
+    ...inbox.handlers,
   };
 }
 

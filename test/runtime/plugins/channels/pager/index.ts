@@ -2,13 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type {
-  Channel,
-  CommandHandler,
-  EditResult,
-  MessageHandler,
-  StrangerHandler,
-} from "../../../../../runtime/contracts/channel.ts";
+import type { Channel, EditResult } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError } from "../../../../../runtime/contracts/errors.ts";
 import { splitMarkdown } from "../../../../../runtime/domain/fenced-pieces.ts";
 import { createChatMessages } from "../../../../../runtime/plugins/channels/chat-messages.ts";
@@ -23,9 +17,6 @@ const WAIT_S = 25;
 
 export function createPagerChannel({ id, token, ownerId, baseUrl = SERVER, logger }: ChannelNeeds): Channel {
   const api = createPagerApi(baseUrl.replace(/\/+$/, ""), token);
-  let onMessage: MessageHandler | undefined;
-  let onCommand: CommandHandler | undefined;
-  let onStranger: StrangerHandler | undefined;
   const inbound = createChatMessages({
     id,
     logger,
@@ -33,15 +24,6 @@ export function createPagerChannel({ id, token, ownerId, baseUrl = SERVER, logge
       for (const piece of pieces(text)) await api.post(conversation, piece);
     },
     reasonOf: (error) => (error instanceof ChannelError ? error.message : "unknown"),
-    onMessage: async (message) => {
-      if (onMessage === undefined) throw new Error("The channel is not connected.");
-      return onMessage(message);
-    },
-    onCommand: async (command) => {
-      if (onCommand === undefined) throw new Error("The channel is not connected.");
-      return onCommand(command);
-    },
-    onStranger: () => onStranger,
   });
 
   return {
@@ -113,15 +95,7 @@ export function createPagerChannel({ id, token, ownerId, baseUrl = SERVER, logge
       }
       return sent;
     },
-    onMessage(handler) {
-      onMessage = handler;
-    },
-    onCommand(handler) {
-      onCommand = handler;
-    },
-    onStranger(handler) {
-      onStranger = handler;
-    },
+    ...inbound.handlers,
   };
 }
 

@@ -1,0 +1,61 @@
+/** The routes over who may use a node as functions: tokens of clients, and people on chat platforms. */
+
+import type { PairingRecord } from "../contracts/pairing.ts";
+import { type Connection, call } from "./http.ts";
+import type { CallOptions, TokenRecord } from "./types.ts";
+
+/** RUNTIME_NOT_FOUND where there is no such token, code or person. */
+export interface AccessCalls {
+  createToken(
+    name: string,
+    scopes: readonly string[],
+    options?: ExpiryOptions,
+  ): Promise<{ readonly id: string; readonly token: string }>;
+  listTokens(options?: CallOptions): Promise<readonly TokenRecord[]>;
+  /** By id or name; without `expiresAt` it ends when it did before. The former value ends. */
+  rotateToken(idOrName: string, options?: ExpiryOptions): Promise<RotatedToken>;
+  /** By id or name. */
+  revokeToken(idOrName: string, options?: CallOptions): Promise<{ readonly id: string; readonly name: string }>;
+  pairings(options?: CallOptions): Promise<readonly PairingRecord[]>;
+  approvePairing(code: string, options?: CallOptions): Promise<PairingRecord>;
+  revokePairing(channel: string, user: string, options?: CallOptions): Promise<PairingRecord>;
+}
+
+export interface ExpiryOptions extends CallOptions {
+  readonly expiresAt?: Date | undefined;
+}
+
+export interface RotatedToken {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expires_at: string | null;
+  readonly token: string;
+}
+
+export function accessCalls(connection: Connection): AccessCalls {
+  const tokens = "/api/admin/tokens";
+  const pairings = "/api/admin/pairings";
+  const expiry = (expiresAt: Date | undefined) => (expiresAt ? { expires_at: expiresAt.toISOString() } : {});
+  return {
+    createToken: (name, scopes, { expiresAt, ...given } = {}) =>
+      call(connection, tokens, { method: "POST", json: { name, scopes, ...expiry(expiresAt) }, ...given }),
+    listTokens: async (given) => (await call<{ tokens: readonly TokenRecord[] }>(connection, tokens, given)).tokens,
+    rotateToken: (idOrName, { expiresAt, ...given } = {}) =>
+      call(connection, `${tokens}/${encodeURIComponent(idOrName)}/rotate`, {
+        method: "POST",
+        json: expiry(expiresAt),
+        ...given,
+      }),
+    revokeToken: (idOrName, given) =>
+      call(connection, `${tokens}/${encodeURIComponent(idOrName)}`, { method: "DELETE", ...given }),
+    pairings: async (given) =>
+      (await call<{ pairings: readonly PairingRecord[] }>(connection, pairings, given)).pairings,
+    approvePairing: (code, given) => call(connection, pairings, { method: "POST", json: { code }, ...given }),
+    revokePairing: (channel, user, given) =>
+      call(connection, `${pairings}/${encodeURIComponent(channel)}/${encodeURIComponent(user)}`, {
+        method: "DELETE",
+        ...given,
+      }),
+  };
+}
