@@ -3,7 +3,6 @@
  * gateway brings. More than fit into memory are dropped, and read again when there is room.
  */
 
-import { MOST_MESSAGES } from "./api.ts";
 import type { ReceivedMessage } from "./inbound.ts";
 import { before, type Positions } from "./positions.ts";
 
@@ -14,12 +13,18 @@ export interface BacklogDeps {
   isRelevant(message: ReceivedMessage): boolean;
   /** False where it is for none. Rejects where it is to come again. */
   take(message: ReceivedMessage): Promise<boolean>;
-  /** Messages after one; null where the conversation is gone, or closed to the bot. */
-  read(conversation: string, after: string): Promise<readonly ReceivedMessage[] | null>;
+  /** Messages after one; null where the conversation is gone. */
+  read(conversation: string, after: string): Promise<MissedMessages | null>;
   /** Stores the positions. */
   store(): Promise<void>;
   /** A message was taken, or there is none to take. */
   progress(): void;
+}
+
+export interface MissedMessages {
+  readonly messages: readonly ReceivedMessage[];
+  /** After which there may be more; undefined where there are none. */
+  readonly next: string | undefined;
 }
 
 export interface Backlog {
@@ -62,7 +67,7 @@ export function createBacklog({ positions, isOwner, isRelevant, take, read, stor
     // Strangers must not fill the positions with conversations of theirs.
     if (!isTaken && positions.of(message.channel_id) === undefined) return;
     positions.advance(message.channel_id, message.id);
-    await store();
+    if (isTaken) await store();
     progress();
   }
 
@@ -71,9 +76,10 @@ export function createBacklog({ positions, isOwner, isRelevant, take, read, stor
     for (let after = positions.of(conversation); after !== undefined && !signal.aborted; ) {
       const page = await read(conversation, after);
       if (page === null) return positions.remove(conversation);
-      const messages = page.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
-      for (const message of messages) await takeNext(message, signal);
-      after = messages.length < MOST_MESSAGES ? undefined : messages.at(-1)?.id;
+      for (const message of page.messages.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1))) {
+        await takeNext(message, signal);
+      }
+      after = page.next;
     }
   }
 

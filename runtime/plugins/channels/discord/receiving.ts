@@ -8,13 +8,13 @@ import type { Receiver, Reception } from "../../../contracts/channel.ts";
 import { ChannelError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
-import type { DiscordApi } from "./api.ts";
-import { type Backlog, createBacklog } from "./backlog.ts";
+import { type DiscordApi, MOST_MESSAGES } from "./api.ts";
+import { type Backlog, createBacklog, type MissedMessages } from "./backlog.ts";
 import { createCommandMenu } from "./command-menu.ts";
-import { connectionError, isRefused, sendingError } from "./errors.ts";
+import { connectionError, hasCode, isRefused, sendingError } from "./errors.ts";
 import { connection, type Session } from "./gateway.ts";
 import { isMessage, isOwner, isPerson, type ReceivedMessage } from "./inbound.ts";
-import { createPositions } from "./positions.ts";
+import { createPositions, isSnowflake } from "./positions.ts";
 
 export interface ReceivingDeps {
   readonly api: DiscordApi;
@@ -35,6 +35,8 @@ const INTENTS =
   GatewayIntentBits.MessageContent;
 /** Connections in a row that do not become one which works, before a session is given up. */
 const MOST_RESUMES = 3;
+/** Discord's code for a conversation that is gone. */
+const UNKNOWN_CHANNEL = 10_003;
 /** Milliseconds for the last position, at the end. */
 const GOODBYE_MS = 2_000;
 
@@ -64,11 +66,17 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
     }
   }
 
-  async function read(conversation: string, after: string, signal: AbortSignal) {
+  async function read(conversation: string, after: string, signal: AbortSignal): Promise<MissedMessages | null> {
     try {
-      return (await api.messagesAfter(conversation, after, signal)).filter(isMessage);
+      const page = await api.messagesAfter(conversation, after, signal);
+      const newest = page
+        .flatMap(({ id }) => (isSnowflake(id) ? [id] : []))
+        .reduce((a, b) => (BigInt(a) > BigInt(b) ? a : b), after);
+      return { messages: page.filter(isMessage), next: page.length < MOST_MESSAGES ? undefined : newest };
     } catch (error) {
-      if (isRefused(error)) return null;
+      if (hasCode(error, UNKNOWN_CHANNEL)) return null;
+      // The bot may be let in again.
+      if (isRefused(error)) return { messages: [], next: undefined };
       throw error;
     }
   }

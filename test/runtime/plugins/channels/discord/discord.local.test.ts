@@ -688,7 +688,7 @@ describe("a Discord channel", () => {
       await until(() => accepted.length === 1);
       await first.end();
       bot.say("missed");
-      (bot.state.channels.get(server) ?? { isClosed: false }).isClosed = true;
+      bot.state.channels.delete(server);
       const second = receiving(channel, stored);
       await second.up();
       // Behind all that was missed.
@@ -696,6 +696,46 @@ describe("a Discord channel", () => {
       await until(() => accepted.length === 3);
       await second.end();
       expect(Object.keys(stored.position ?? {})).toEqual([bot.direct]);
+    });
+
+    it("reads what it has missed in a channel that was closed to it, when it is let in again", async () => {
+      const { bot, channel, accepted } = await connected();
+      const stored: Stored = {};
+      const server = bot.channel();
+      const first = receiving(channel, stored);
+      await first.up();
+      bot.say("here", { channel: server });
+      await until(() => accepted.length === 1);
+      await first.end();
+      bot.say("missed", { channel: server });
+      const there = bot.state.channels.get(server);
+      if (there === undefined) throw new Error("There is no such channel.");
+      there.isClosed = true;
+      const second = receiving(channel, stored);
+      await second.up();
+      bot.say("live");
+      await until(() => accepted.length === 2);
+      await second.end();
+      there.isClosed = false;
+      await receiving(channel, stored).up();
+      await until(() => accepted.length === 3);
+      expect(accepted.map(({ text }) => text)).toEqual(["here", "live", "missed"]);
+    });
+
+    it("reads on behind a page that holds nothing for an agent", async () => {
+      const { bot, channel, accepted } = await connected();
+      const stored: Stored = {};
+      const server = bot.channel();
+      const first = receiving(channel, stored);
+      await first.up();
+      bot.say("here", { channel: server });
+      await until(() => accepted.length === 1);
+      await first.end();
+      for (let at = 0; at < 100; at += 1) bot.say("", { channel: server, with: { content: null } });
+      bot.say("behind them", { channel: server });
+      await receiving(channel, stored).up();
+      await until(() => accepted.length === 2);
+      expect(accepted.at(-1)?.text).toBe("behind them");
     });
   });
 
