@@ -26,6 +26,8 @@ export interface Pairings {
 const MOST_OPEN = 10;
 const CODE_LASTS = "1 hour";
 const MOST_NAME = 100;
+/** Of the channel $1. */
+const IS_FULL = `((select count(*) from pairings where channel = $1 and expires_at > now()) >= ${MOST_OPEN})`;
 
 interface Row {
   readonly channel: string;
@@ -48,11 +50,11 @@ export function createPairings(deps: {
   /** Null: it has an open request already, or too many others have. */
   async function request({ channel, user, name }: Stranger): Promise<string | null> {
     return database.transaction(async (tx) => {
-      await tx.query("select pg_advisory_xact_lock(hashtext('pairings'))");
+      await tx.query("select pg_advisory_xact_lock(hashtext($1))", [`pairings:${channel}`]);
       const { rows } = await tx.query<{ code: string }>(
         `/* pairing:request */ insert into pairings (channel, user_id, name, code, expires_at)
          select $1, $2, $3, $4, now() + interval '${CODE_LASTS}'
-         where (select count(*) from pairings where channel = $1 and expires_at > now()) < ${MOST_OPEN}
+         where not ${IS_FULL}
          on conflict (channel, user_id) do update
            set name = excluded.name, code = excluded.code, requested_at = now(), expires_at = excluded.expires_at
            where pairings.expires_at <= now()
@@ -65,13 +67,15 @@ export function createPairings(deps: {
 
   return {
     async admit(stranger) {
-      const { rows } = await database.query<{ admitted: boolean; open: boolean }>(
-        `/* pairing:admit */ select approved_at is not null as admitted, expires_at > now() as open
+      const { rows } = await database.query<{ admitted: boolean; may_ask: boolean }>(
+        `/* pairing:admit */ select count(approved_at) > 0 as admitted,
+           count(*) filter (where expires_at > now()) = 0 and not ${IS_FULL} as may_ask
          from pairings where channel = $1 and user_id = $2`,
         [stranger.channel, stranger.user],
       );
       if (rows[0]?.admitted) return { admitted: true };
-      if (rows[0]?.open || !stranger.mayAsk) return { admitted: false, code: null };
+      // Whoever only tries costs one statement a message.
+      if (!rows[0]?.may_ask || !stranger.mayAsk) return { admitted: false, code: null };
       return { admitted: false, code: await request(stranger) };
     },
     async list() {

@@ -62,6 +62,15 @@ describeDatabase("pairing", (open) => {
     const { database, pairings, stranger, channel } = await start();
     const asked = await Promise.all(Array.from({ length: 40 }, (_, n) => pairings.admit(stranger(`${n}`))));
     expect(asked.filter((admission) => codeOf(admission) !== "null")).toHaveLength(10);
+    // From then on who asks can make nothing wait.
+    const reading = createPairings({
+      database: {
+        query: (sql, values) => database.query(sql, values),
+        transaction: () => Promise.reject(new Error("A transaction was begun.")),
+      },
+      randomBytes,
+    });
+    expect(await reading.admit(stranger("later"))).toEqual({ admitted: false, code: null });
     await expire(database, channel);
     expect(codeOf(await pairings.admit(stranger("later")))).toMatch(/-/);
   });
