@@ -40,6 +40,8 @@ export interface Watch {
 /** A server that wants a longer pause than this is not retried: the caller gets the error and may use a fallback. */
 const LONGEST_RETRY_PAUSE_S = 10;
 const HEAD_BYTES = 2048;
+/** What is read of the body of an error: the SDKs read it whole. */
+const ERROR_BYTES = 64 * 1024;
 
 export function createWatch(options: WatchOptions): Watch {
   const controller = new AbortController();
@@ -68,7 +70,7 @@ export function createWatch(options: WatchOptions): Watch {
   };
 
   /** The timer runs only while bytes are awaited: a slow reader is not a stalled server. */
-  const watchBody = (body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> => {
+  const watchBody = (body: ReadableStream<Uint8Array>, most: number): ReadableStream<Uint8Array> => {
     const reader = body.getReader();
     return new ReadableStream<Uint8Array>(
       {
@@ -80,8 +82,13 @@ export function createWatch(options: WatchOptions): Watch {
               arrival.ended = true;
               sink.close();
             } else {
-              note(value);
-              sink.enqueue(value);
+              const taken = value.subarray(0, most - arrival.bytes);
+              note(taken);
+              sink.enqueue(taken);
+              if (arrival.bytes === most) {
+                sink.close();
+                reader.cancel().catch(() => undefined);
+              }
             }
           } catch (error) {
             sink.error(error);
@@ -116,7 +123,8 @@ export function createWatch(options: WatchOptions): Watch {
       arrival.responded = true;
       arrival.contentType = headers.get("content-type") ?? "";
     }
-    const body = response.body === null ? null : watchBody(response.body);
+    const body =
+      response.body === null ? null : watchBody(response.body, response.ok ? Number.POSITIVE_INFINITY : ERROR_BYTES);
     return new Response(body, { status: response.status, statusText: response.statusText, headers });
   };
 

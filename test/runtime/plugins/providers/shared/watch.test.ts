@@ -11,10 +11,10 @@ beforeEach(() => {
   onTestFinished(() => void vi.useRealTimers());
 });
 
-async function answered() {
+async function answered(status = 200) {
   const { promise, resolve } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
   const body = new ReadableStream<Uint8Array>({ start: resolve });
-  const watch = createWatch({ timeoutMs: TIMEOUT_MS, fetch: async () => new Response(body) });
+  const watch = createWatch({ timeoutMs: TIMEOUT_MS, fetch: async () => new Response(body, { status }) });
   const response = await watch.fetch("http://127.0.0.1/");
   const reader = response.body?.getReader();
   if (reader === undefined) throw new Error("there is no body");
@@ -54,5 +54,19 @@ describe("the watch over a call", () => {
     expect(watch.stalled()).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(watch.stalled()).toBe(true);
+  });
+
+  it("reads 64 KiB of the body of an error, and all of an answer", async () => {
+    const whole = async (status: number) => {
+      const { reader, server } = await answered(status);
+      const chunk = new Uint8Array(50_000);
+      for (let n = 0; n < 4; n += 1) server.enqueue(chunk);
+      if (status === 200) server.close();
+      let bytes = 0;
+      for (let read = await reader.read(); !read.done; read = await reader.read()) bytes += read.value.byteLength;
+      return bytes;
+    };
+    expect(await whole(500)).toBe(65_536);
+    expect(await whole(200)).toBe(200_000);
   });
 });
