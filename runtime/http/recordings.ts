@@ -12,6 +12,7 @@ export const MAX_RECORDING = 25 * 1024 * 1024;
 export const FORM_BYTES = 64 * 1024;
 /** Parts of a form: three are of use. */
 const MAX_PARTS = 10;
+const FORM_TYPE = /^multipart\/form-data; ?boundary=(?:"([\w'()+,./:=? -]{1,70})"|([\w'+.-]{1,70}))$/i;
 
 export const recordingSchema = z.strictObject({
   file: z.file().describe("The recording; its media type is that of its part, or that of its name."),
@@ -46,16 +47,23 @@ async function formOf(body: Buffer, contentType: string): Promise<FormData> {
   try {
     return await new Response(body as Uint8Array<ArrayBuffer>, { headers: { "content-type": contentType } }).formData();
   } catch (cause) {
-    throw new RuntimeError("RUNTIME_INVALID_REQUEST", "The body is not a form of the type multipart/form-data.", {
-      cause,
-    });
+    throw notForm(cause);
   }
+}
+
+function notForm(cause?: unknown): RuntimeError {
+  return new RuntimeError("RUNTIME_INVALID_REQUEST", "The body is not a form of the type multipart/form-data.", {
+    cause,
+  });
 }
 
 /** Before it is read: each part costs memory, however few bytes it has. */
 function assertParts(body: Buffer, contentType: string): void {
-  const [, quoted, plain] = /;\s*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(contentType) ?? [];
-  const line = `--${quoted ?? plain ?? ""}`;
+  // Exactly what clients write, so that no other boundary is found here than where the parts are read.
+  const [, quoted, plain] = FORM_TYPE.exec(contentType) ?? [];
+  const boundary = quoted ?? plain;
+  if (boundary === undefined) throw notForm();
+  const line = `--${boundary}`;
   let parts = -1;
   for (let at = body.indexOf(line); at >= 0; at = body.indexOf(line, at + line.length)) {
     if (++parts > MAX_PARTS) {

@@ -283,6 +283,17 @@ describe.each(STORES)("talking to an agent (%s)", (store) => {
     expect(await errorOf(surplus)).toMatchObject({ status: 400, message: expect.stringContaining("model") });
     const many = await fetch(`${url}/api/agents/main/voice`, { method: "POST", headers, body: large });
     expect(await errorOf(many)).toMatchObject({ status: 400, message: expect.stringContaining("at most 10 parts") });
+    // No parameter may hide the boundary that the parts are read by.
+    const parts = "--x\r\ncontent-disposition: form-data; name=a\r\n\r\n1\r\n".repeat(20);
+    for (const type of [
+      'multipart/form-data; a="; boundary=y"; boundary=x',
+      "multipart/form-data; boundary=x; boundary=y",
+      "multipart/form-data; Boundary =x",
+      "multipart/form-data",
+    ]) {
+      const hidden = await errorOf(await post("", type, `${parts}--x--\r\n`));
+      expect(hidden, type).toMatchObject({ status: 400, message: expect.stringContaining("not a form") });
+    }
   });
 });
 
