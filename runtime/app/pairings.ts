@@ -22,7 +22,7 @@ export interface Pairings {
   prune(): Promise<void>;
 }
 
-/** Requests of a channel that may be open at once: whoever asks further gets no answer. */
+/** Open requests of a channel: further ones are not answered. */
 const MOST_OPEN = 10;
 const CODE_LASTS = "1 hour";
 const MOST_NAME = 100;
@@ -74,7 +74,7 @@ export function createPairings(deps: {
         [stranger.channel, stranger.user],
       );
       if (rows[0]?.admitted) return { admitted: true };
-      // Whoever only tries costs one statement a message.
+      // Repeated attempts cost one statement a message.
       if (!rows[0]?.may_ask || !stranger.mayAsk) return { admitted: false, code: null };
       return { admitted: false, code: await request(stranger) };
     },

@@ -21,7 +21,7 @@ export function registerWebhooks(server: Server, { app }: RouteDeps): void {
     "/api/channels/:id/webhook",
     {
       bodyLimit: MOST_BYTES,
-      // Before the body: whoever has no secret has nothing read.
+      // Before the body: without the secret nothing is read.
       onRequest(request, _reply, done) {
         if (webhookOf(request.params).isAuthentic(headersOf(request))) return done();
         done(new RuntimeError("RUNTIME_UNAUTHORIZED", "The secret of the request is not the right one."));

@@ -129,11 +129,11 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
       if (rows[0]?.more) kick();
     } catch (error) {
       const { retryable = true, details = {} } = error instanceof CairnError ? error : {};
-      const givenUp = row.attempts >= MAX_ATTEMPTS || !retryable;
+      const isFinal = row.attempts >= MAX_ATTEMPTS || !retryable;
       // As long as the platform asks for, where that is longer.
       const pauseS = Math.max(Math.min(2 ** Math.min(row.attempts, 16), MAX_PAUSE_S), details.retryAfterS ?? 0);
       logger.warn(
-        { err: error, channel: row.channel, turnId: row.turn_id, attempts: row.attempts, givenUp },
+        { err: error, channel: row.channel, turnId: row.turn_id, attempts: row.attempts, isFinal },
         "a reply could not be sent",
       );
       await database.query(
@@ -141,7 +141,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
          where id = $1 and state = 'pending'`,
         [
           row.id,
-          givenUp ? "failed" : "pending",
+          isFinal ? "failed" : "pending",
           error instanceof Error ? error.message : String(error),
           pauseS,
           row.unsure || (isAsked && !details.notTaken),

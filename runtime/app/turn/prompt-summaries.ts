@@ -172,7 +172,7 @@ export async function pauseSummaries(database: Queryable, conversationId: string
   );
 }
 
-/** True for the first who asks: the user is told once that messages are left out. */
+/** True for the first call: one notice a conversation says that messages are left out. */
 export async function reportOnce(database: Queryable, conversationId: string): Promise<boolean> {
   const { count } = await database.query(
     `/* prompt-summary:report */ insert into prompt_summaries as p (conversation_id, told)

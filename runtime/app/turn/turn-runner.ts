@@ -290,7 +290,7 @@ class TurnRun {
     }
   }
 
-  /** So that it is told once; unless another one was chosen meanwhile. */
+  /** So that one notice says it; unless another one was chosen meanwhile. */
   async #forgetModel(gone: string): Promise<void> {
     const { memory, logger } = this.#deps;
     const { sessionKey, turnId } = this.#turn;

@@ -26,7 +26,7 @@ const schedule = section({
     .optional()
     .describe("For `cairn schedule`, the log and the key of its state; its position in the list, from 1, when absent."),
   cron: text(CRON).refine(isCron, { error: CRON }).describe("When, in the time zone below."),
-  prompt: text().describe("What the agent is told, as by the owner."),
+  prompt: text().describe("The message to the agent, as one of the owner."),
   timezone: timezone().optional().describe("runtime.timezone when absent."),
   channel: text()
     .optional()

@@ -29,7 +29,7 @@ const safetyRule = section({
     .refine(isPattern, { error: "a JavaScript regular expression" })
     .describe("JavaScript regular expression."),
   action: choice(["refuse", "warn"]).default("refuse").describe("Refuse the call, or let it run and log a warning."),
-  message: text().optional().describe("What the agent is told when its call is refused."),
+  message: text().optional().describe("The reason that the agent gets when its call is refused."),
 });
 
 const safety = section({

@@ -47,7 +47,7 @@ function wire(level: `${WireLevel}`): WireLevel {
   return level as WireLevel;
 }
 
-/** How a model is told how much to think; the names without a version are aliases of the newest. */
+/** How a model takes its level of thinking; the names without a version are aliases of the newest. */
 function lineOf(model: string): "none" | "budget" | "level" {
   const name = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
   if (!name.startsWith("gemini-")) return "none";
