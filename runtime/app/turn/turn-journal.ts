@@ -99,6 +99,11 @@ export class TurnJournal {
     this.#uncounted = [...this.#uncounted, call];
   }
 
+  /** Calls that the ledger does not have yet. */
+  get uncounted(): readonly CountedCall[] {
+    return this.#uncounted;
+  }
+
   /** A reply that asks for tools, that a steer has overtaken, or that broke off; its text is a row of its own. */
   async reply(n: number, reply: StoredReply): Promise<void> {
     await this.#fenced(async (tx) => {

@@ -142,11 +142,10 @@ class TurnRun {
       },
       onAnswered,
     });
-    /** Asks for a summary where one is needed: the budget may be used up by that. */
+    /** Before each call: a summary that was needed may have used up the budget. */
     const fitting = async (messages: readonly Message[]): Promise<readonly Message[]> => {
-      await this.#checkBudget();
       const fitted = await journal.read(() => prompt.fit(messages));
-      if (fitted !== messages) await this.#checkBudget();
+      await this.#checkBudget();
       return fitted;
     };
     const delegation = createDelegation({
@@ -226,7 +225,8 @@ class TurnRun {
 
   /** Before a call of a model. RUNTIME_BUDGET_EXCEEDED: there is none. */
   async #checkBudget(): Promise<void> {
-    const notice = await this.#journal.read(() => this.#deps.budgets.before(this.#turn.agent));
+    const { budgets } = this.#deps;
+    const notice = await this.#journal.read(() => budgets.before(this.#turn.agent, this.#journal.uncounted));
     this.#budgetNotice = notice ?? this.#budgetNotice;
   }
 

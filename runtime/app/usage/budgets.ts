@@ -15,6 +15,7 @@ import {
   NEAR,
   reachedLimit,
   type Spending,
+  type Spent,
 } from "../../domain/budget.ts";
 import { isoDay } from "../../domain/time-window.ts";
 import type { CountedCall } from "../../domain/usage.ts";
@@ -26,8 +27,11 @@ export interface BudgetReport {
 }
 
 export interface Budgets {
-  /** RUNTIME_BUDGET_EXCEEDED where the agent may use no more; else what its user is to read, once a period. */
-  before(agent: string): Promise<string | null>;
+  /**
+   * RUNTIME_BUDGET_EXCEEDED where the agent may use no more; else what its user is to read, once a period. `pending`: calls that the
+   * ledger does not have yet.
+   */
+  before(agent: string, pending: readonly CountedCall[]): Promise<string | null>;
   /** What the user is to read, once a period, where this call has reached a limit. */
   after(agent: string, call: CountedCall): string | null;
   /** Of the agents of this node that have one. */
@@ -56,7 +60,7 @@ export function createBudgets(deps: {
   /** By agent and limit: the end of the period in which it was last reported. */
   const reported = new Map<string, string>();
 
-  async function readSums(agent: string): Promise<CachedSums> {
+  async function readSums(agent: string, pending: readonly CountedCall[] = []): Promise<CachedSums> {
     const at = clock.monotonic();
     const day = isoDay(clock.now(), timezone);
     const { rows } = await database.query<SumsRow>(
@@ -72,7 +76,7 @@ export function createBudgets(deps: {
       day: { tokens: row?.day_tokens ?? 0, usd: row?.day_usd ?? 0 },
       month: { tokens: row?.month_tokens ?? 0, usd: row?.month_usd ?? 0 },
     };
-    const read = { at, day, spending };
+    const read = { at, day, spending: pending.map(spent).reduce(addSpending, spending) };
     sums.set(agent, read);
     return read;
   }
@@ -101,11 +105,11 @@ export function createBudgets(deps: {
   }
 
   return {
-    async before(agent) {
+    async before(agent, pending) {
       const budget = agents.get(agent)?.budget;
       if (budget === undefined) return null;
       const cached = sums.get(agent);
-      const current = cached !== undefined && isFresh(cached, budget) ? cached : await readSums(agent);
+      const current = cached !== undefined && isFresh(cached, budget) ? cached : await readSums(agent, pending);
       const reached = reachedLimit(usesOf(budget, current));
       if (reached === null) return null;
       const notice = firstNotice(agent, budget, reached);
@@ -116,8 +120,7 @@ export function createBudgets(deps: {
       const budget = agents.get(agent)?.budget;
       const cached = sums.get(agent);
       if (budget === undefined || cached === undefined) return null;
-      const used = { tokens: call.inputTokens + call.outputTokens, usd: call.costUsd ?? 0 };
-      const current = { ...cached, spending: addSpending(cached.spending, used) };
+      const current = { ...cached, spending: addSpending(cached.spending, spent(call)) };
       sums.set(agent, current);
       const reached = reachedLimit(usesOf(budget, current));
       return reached === null ? null : firstNotice(agent, budget, reached);
@@ -133,6 +136,10 @@ export function createBudgets(deps: {
       return new Map(await Promise.all(entries));
     },
   };
+}
+
+function spent({ inputTokens, outputTokens, costUsd }: CountedCall): Spent {
+  return { tokens: inputTokens + outputTokens, usd: costUsd ?? 0 };
 }
 
 interface SumsRow {

@@ -294,6 +294,24 @@ describeEachDatabase("a schedule", (open) => {
     expect(await one.ids()).toHaveLength(2);
   });
 
+  it("whose run was interrupted and goes on has another one that waits", async () => {
+    const database = await open();
+    const one = await world(database, {
+      script: async ({ options }) => {
+        await hang(options.signal);
+        return [end()];
+      },
+    });
+    const node = one.node([one.schedule()]);
+    const { turn_id: first } = await node.run(one.harness.agentName, "morning");
+    await expect.poll(async () => (await one.turns())[0]?.state).toBe("running");
+    // As between the end of a node and the claim of another one.
+    await database.query("update turns set state = 'queued', attempt = 1 where id = $1", [first]);
+    expect(await node.run(one.harness.agentName, "morning")).toMatchObject({ started: true });
+    expect(await one.ids()).toHaveLength(2);
+    expect(await node.run(one.harness.agentName, "morning")).toMatchObject({ started: false });
+  });
+
   it("that speaks in a conversation is answered there, in the session of its user", async () => {
     const one = await world(await open());
     const { harness } = one;

@@ -156,6 +156,25 @@ describeEachDatabase("long conversations", (open) => {
     ]);
   }, 60_000);
 
+  it("ask for no reply where the summary has used up the agent's budget", async () => {
+    const database = await open();
+    const costly: Script = (request) => [
+      text(summarize(contents(request))),
+      { ...end(), usage: { inputTokens: 1_000_000, outputTokens: 5 } },
+    ];
+    const harness = await start({
+      database,
+      agent: { budget: { limits: { daily_tokens: 1_000_000 }, onLimit: "stop" } },
+      script: script(costly),
+    });
+    let exchanges = 0;
+    const untilRefused = async () => {
+      for (; exchanges < 100; exchanges += 1) await say(harness, exchanges, exchanges);
+    };
+    await expect(untilRefused()).rejects.toMatchObject({ code: "RUNTIME_BUDGET_EXCEEDED" });
+    expect([turnsOf(harness).length, summaryCalls(harness).length]).toEqual([exchanges, 1]);
+  });
+
   it("tell the hooks once of each compaction, with the summary", async () => {
     const database = await open();
     const after: HookContexts["compact:after"][] = [];

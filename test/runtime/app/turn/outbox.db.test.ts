@@ -4,6 +4,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { createOutbox } from "../../../../runtime/app/turn/outbox.ts";
 import type { Channel, OutboundMessage } from "../../../../runtime/contracts/channel.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
+import { ChannelError } from "../../../../runtime/contracts/errors.ts";
 import { describeDatabase } from "../../../support/databases.ts";
 import { quietLogger } from "../../../support/quiet-logger.ts";
 import { end, startHarness, text } from "../../../support/turn-harness.ts";
@@ -39,14 +40,18 @@ describeDatabase("the outbox", (open) => {
     }
   }
 
-  function start(database: Database, sends: Readonly<Record<string, (message: OutboundMessage) => Promise<void>>>) {
+  function start(
+    database: Database,
+    sends: Readonly<Record<string, (message: OutboundMessage) => Promise<void>>>,
+    load: () => Promise<null> = async () => null,
+  ) {
     const channels = new Map(
       Object.entries(sends).map(([id, send]) => [id, channelOf(id, (message) => send(message).then(() => null))]),
     );
     const outbox = createOutbox({
       database,
       channels,
-      attachments: { load: async () => null },
+      attachments: { load },
       logger: quietLogger,
     });
     outbox.start();
@@ -94,6 +99,44 @@ describeDatabase("the outbox", (open) => {
     outbox.kick();
     await expect.poll(() => arrived).toEqual(["b"]);
     expect(hung).toBe(3);
+  });
+
+  it("marks what the platform may have taken before, and nothing else", async () => {
+    const database = await open();
+    const [lost, refused, unread] = [await ended(database), await ended(database), await ended(database)];
+    const arrived: Record<string, (boolean | undefined)[]> = {};
+    const failing =
+      (name: string, error?: Error) =>
+      async ({ mayRepeat }: OutboundMessage) => {
+        arrived[name] = [...(arrived[name] ?? []), mayRepeat];
+        if (error && arrived[name].length === 1) throw error;
+      };
+    await put(database, lost, `lost-${lost}`, ["a"]);
+    await put(database, refused, `refused-${refused}`, ["b"]);
+    await put(database, unread, `unread-${unread}`, ["c"]);
+    await database.query(
+      `update outbox set payload = jsonb_set(payload, '{attachments}', '[{"name": "a.txt"}]') where turn_id = $1 and key = 'c'`,
+      [unread],
+    );
+    let loads = 0;
+    const load = async () => {
+      if (++loads === 1) throw new Error("The disk is busy.");
+      return null;
+    };
+    const connection = (notTaken: object) => new ChannelError("CHANNEL_CONNECTION_LOST", "It is down.", notTaken);
+    start(
+      database,
+      {
+        [`lost-${lost}`]: failing("lost", connection({})),
+        [`refused-${refused}`]: failing("refused", connection({ notTaken: true })),
+        [`unread-${unread}`]: failing("unread"),
+      },
+      load,
+    );
+    await expect
+      .poll(() => arrived, { timeout: 15_000 })
+      .toEqual({ lost: [undefined, true], refused: [undefined, undefined], unread: [undefined] });
+    expect(loads).toBe(2);
   });
 
   it("ends its drain and its stop although a channel never says that it has sent", async () => {

@@ -124,22 +124,22 @@ describeEachDatabase("budgets", (open) => {
       logger: quietLogger,
     });
     const call = { provider: "p", model: "m", inputTokens: 40, outputTokens: 5, cachedInputTokens: 0 };
-    for (let n = 0; n < 3; n++) await budgets.before(agent);
+    for (let n = 0; n < 3; n++) await budgets.before(agent, []);
     expect(queries).toBe(1);
     ms = 5_000;
-    await budgets.before(agent);
+    await budgets.before(agent, []);
     expect(queries).toBe(2);
     const counted = { ...call, cacheWriteInputTokens: 0, costUsd: null, day: "2030-05-05" };
     budgets.after(agent, counted);
-    await budgets.before(agent);
+    await budgets.before(agent, []);
     expect(queries).toBe(2);
     budgets.after(agent, counted);
     // The ledger, which has neither call, is what decides.
-    expect(await budgets.before(agent)).toBeNull();
+    expect(await budgets.before(agent, [])).toBeNull();
     expect(queries).toBe(3);
     await used(agent, "2030-05-05", 100);
     ms = 10_000;
-    await expect(budgets.before(agent)).rejects.toMatchObject({
+    await expect(budgets.before(agent, [])).rejects.toMatchObject({
       code: "RUNTIME_BUDGET_EXCEEDED",
       details: { retryAfterS: 12 * 3_600 },
     });

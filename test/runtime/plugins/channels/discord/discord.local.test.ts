@@ -1078,6 +1078,21 @@ describe("a Discord channel", () => {
       expect(edits()).toBe(before);
     });
 
+    it("a reply whose surplus messages may not be deleted, once", async () => {
+      const { bot, channel } = await connected();
+      const draft = (await channel.send(reply(bot, "long ".repeat(700)))) ?? { primary: "", overflow: [] };
+      bot.state.refuse = ({ method }) =>
+        method === "DELETE" ? new Refusal(403, 50_013, "Missing Permissions") : undefined;
+      expect(await channel.send(reply(bot, "short", { draft }))).toEqual({ primary: draft.primary, overflow: [] });
+      expect(textsOf(bot)[0]).toBe("short");
+    });
+
+    it("equal messages of one turn as two, and the same message once", async () => {
+      const { bot, channel } = await connected();
+      for (const id of ["1", "2", "2"]) await channel.send(reply(bot, "Done.", { id }));
+      expect(textsOf(bot)).toEqual(["Done.", "Done."]);
+    });
+
     it("that it types, until the last turn of a conversation has ended", async () => {
       const { bot, channel } = await connected();
       await channel.startTyping?.(bot.direct);

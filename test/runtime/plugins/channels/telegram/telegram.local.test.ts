@@ -787,6 +787,15 @@ describe("a Telegram channel", () => {
       ).toEqual(["with a file", "a.txt"]);
     });
 
+    it("a reply whose surplus messages may not be deleted, once", async () => {
+      const { bot, channel } = await ready();
+      const draft = (await channel.send(reply("long ".repeat(1_500)))) ?? { primary: "", overflow: [] };
+      bot.state.refuse = (method) =>
+        method === "deleteMessage" ? new Refusal(400, "Bad Request: message can't be deleted") : undefined;
+      expect(await channel.send(reply("short", { draft }))).toEqual({ primary: draft.primary, overflow: [] });
+      expect(textsOf(bot)[0]).toBe("short");
+    });
+
     it("nothing for the messages that show already what they are to show", async () => {
       const { bot, channel } = await ready();
       const text = "word ".repeat(1_000).trim();
