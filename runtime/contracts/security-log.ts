@@ -15,6 +15,9 @@ export type SecurityEventName =
   /** Somebody is admitted to a channel, or no more. */
   | "pairing.approved"
   | "pairing.revoked"
+  | "schedule.run"
+  | "schedule.paused"
+  | "schedule.resumed"
   /** 403: the token lacks the scope, or the request came from another web page or under another name. */
   | "access.refused"
   | "memory.export"

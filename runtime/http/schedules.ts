@@ -45,7 +45,7 @@ export function registerSchedules(server: Server, { app }: RouteDeps): void {
   server.post(
     "/api/admin/schedules/:agent/:name/run",
     {
-      config: { access: "admin" },
+      config: { access: "admin", audit: "schedule.run" },
       schema: {
         tags: ["admin"],
         summary: "Start a run now, beside the plan",
@@ -59,17 +59,21 @@ export function registerSchedules(server: Server, { app }: RouteDeps): void {
         },
       },
     },
-    async ({ params: { agent, name } }) => ok(await app.schedules.run(agent, name)),
+    async (request) => {
+      const { agent, name } = request.params;
+      request.auditDetails = { agent, name };
+      return ok(await app.schedules.run(agent, name));
+    },
   );
 
-  for (const [action, summary] of [
-    ["pause", "Start no runs by the plan, on any node, until it is resumed"],
-    ["resume", "End a pause; what was planned meanwhile is not made up for"],
+  for (const [action, audit, summary] of [
+    ["pause", "schedule.paused", "Start no runs by the plan, on any node, until it is resumed"],
+    ["resume", "schedule.resumed", "End a pause; what was planned meanwhile is not made up for"],
   ] as const) {
     server.post(
       `/api/admin/schedules/:agent/:name/${action}`,
       {
-        config: { access: "admin" },
+        config: { access: "admin", audit },
         schema: {
           tags: ["admin"],
           summary,
@@ -77,7 +81,11 @@ export function registerSchedules(server: Server, { app }: RouteDeps): void {
           response: { 200: success(statusSchema), 404: errorSchema },
         },
       },
-      async ({ params: { agent, name } }) => ok(await app.schedules[action](agent, name)),
+      async (request) => {
+        const { agent, name } = request.params;
+        request.auditDetails = { agent, name };
+        return ok(await app.schedules[action](agent, name));
+      },
     );
   }
 }

@@ -10,6 +10,14 @@ describe("what leaves a line in the security log", () => {
   test.each([
     ["POST", "/api/admin/drain", {}, "node.drain", undefined],
     ["POST", "/api/admin/resume", {}, "node.resume", undefined],
+    [
+      "POST",
+      "/api/admin/schedules/main/morning/pause",
+      undefined,
+      "schedule.paused",
+      { agent: "main", name: "morning" },
+    ],
+    ["POST", "/api/admin/schedules/main/morning/run", undefined, "schedule.run", { agent: "main", name: "morning" }],
     ["GET", "/api/admin/memory/backup", undefined, "memory.backup", undefined],
     [
       "GET",
