@@ -55,7 +55,16 @@ export class TurnClient {
   }
 
   /** Sends a message and reads the stream to its end; milliseconds from sending to the first text of the reply. */
-  firstText(session: string, text: string): Promise<number> {
+  async firstText(session: string, text: string): Promise<number> {
+    return (await this.#turn(session, text)).firstMs;
+  }
+
+  /** The same to the event that ends the turn. */
+  async wholeReply(session: string, text: string): Promise<number> {
+    return (await this.#turn(session, text)).wholeMs;
+  }
+
+  #turn(session: string, text: string): Promise<{ readonly firstMs: number; readonly wholeMs: number }> {
     const body = JSON.stringify({ session, text });
     const headers = {
       authorization: `Bearer ${TOKEN}`,
@@ -76,7 +85,8 @@ export class TurnClient {
         });
         response.once("error", reject);
         response.once("end", () => {
-          if (first !== undefined && seen.includes("event: turn.finished\n")) resolve(first);
+          const wholeMs = performance.now() - sent;
+          if (first !== undefined && seen.includes("event: turn.finished\n")) resolve({ firstMs: first, wholeMs });
           else reject(new Error(`The turn has no reply:\n${seen}`));
         });
       });

@@ -3,8 +3,13 @@
  * "Channel rules"). Nothing is lost or added: the pieces joined are the text.
  */
 
-/** Where a piece may end, best first: between paragraphs, lines, sentences, words. */
-const BOUNDARIES: readonly RegExp[] = [/\n\n+/g, /\n/g, /[.!?\u3002\uff01\uff1f]\s+/g, /\s/g];
+/** All up to where a piece may end last, best first: between paragraphs, lines, sentences, words. */
+const BOUNDARIES: readonly RegExp[] = [
+  /^[\s\S]*\n\n+/,
+  /^[\s\S]*\n/,
+  /^[\s\S]*[.!?\u3002\uff01\uff1f]\s+/,
+  /^[\s\S]*\s/,
+];
 /** A better boundary is taken only when it leaves the piece at least this full. */
 const LEAST_FILL = 0.5;
 
@@ -25,8 +30,7 @@ export function splitText(text: string, limit: number): string[] {
 function cutPoint(text: string, limit: number): number {
   const head = text.slice(0, limit);
   for (const boundary of BOUNDARIES) {
-    let end = 0;
-    for (const match of head.matchAll(boundary)) end = match.index + match[0].length;
+    const end = boundary.exec(head)?.[0].length ?? 0;
     if (end >= limit * LEAST_FILL) return end;
   }
   // No boundary: cut between characters, never between the halves of one.

@@ -70,7 +70,15 @@ export interface Said {
 
 let bots = 0;
 
+/** Ended with the test. */
 export async function startDiscordFake(): Promise<DiscordFake> {
+  const fake = await openDiscordFake();
+  onTestFinished(() => fake.close());
+  return fake;
+}
+
+/** Whoever opens it closes it. */
+export async function openDiscordFake(): Promise<DiscordFake> {
   const byToken = new Map<string, BotState>();
   const files = new Map<string, () => AsyncIterable<Buffer> | Iterable<Buffer>>();
   const fake = { fault: "none" as DiscordFake["fault"] };
@@ -137,7 +145,6 @@ export async function startDiscordFake(): Promise<DiscordFake> {
     server.close();
     await once(server, "close");
   };
-  onTestFinished(() => close());
   return Object.assign(fake, {
     url: `${address("http")}/api`,
     bot(username = "cairn") {

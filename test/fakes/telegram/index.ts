@@ -43,7 +43,15 @@ export interface Said {
 
 let bots = 0;
 
+/** Ended with the test. */
 export async function startTelegramFake(): Promise<TelegramFake> {
+  const fake = await openTelegramFake();
+  onTestFinished(() => fake.close());
+  return fake;
+}
+
+/** Whoever opens it closes it. */
+export async function openTelegramFake(): Promise<TelegramFake> {
   const byToken = new Map<string, BotState>();
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
@@ -83,7 +91,6 @@ export async function startTelegramFake(): Promise<TelegramFake> {
     server.close();
     await once(server, "close");
   };
-  onTestFinished(() => close());
   return Object.assign(fake, {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     bot(username = "cairn_bot") {
