@@ -42,6 +42,7 @@ import type {
   UsageQuery,
   UsageReport,
 } from "./types.ts";
+import { type VoiceCalls, voiceCalls } from "./voice.ts";
 
 export type { PendingTurn } from "./agents.ts";
 
@@ -83,7 +84,7 @@ export interface DrainOptions {
  * Failures are CairnErrors, as the node raised them, or RUNTIME_NOT_RUNNING, CHANNEL_CONNECTION_LOST, RUNTIME_NOT_READY,
  * RUNTIME_CERTIFICATE_REFUSED of the way there.
  */
-export interface Client extends AccessCalls, ReadingCalls, RolloutCalls, ScheduleCalls {
+export interface Client extends AccessCalls, ReadingCalls, RolloutCalls, ScheduleCalls, VoiceCalls {
   live(options?: CallOptions): Promise<void>;
   /** False while the node is starting, draining, without database, or not there at all. */
   ready(options?: CallOptions): Promise<boolean>;
@@ -194,6 +195,7 @@ export function createClientOn(connection: Connection): Client {
     ...readingCalls(connection),
     ...rolloutCalls(connection),
     ...scheduleCalls(connection),
+    ...voiceCalls(connection),
     usage: (query, given) => call(connection, `/api/usage${queryOf({ ...query })}`, given),
     mcp: (message, given) => postMcp(connection, message, given),
     memoryTool: (name, args, given) =>

@@ -50,7 +50,7 @@ export function connectionTo(options: ConnectionOptions): Connection {
 export interface RequestOptions {
   readonly method?: "GET" | "POST" | "PUT" | "DELETE";
   readonly json?: unknown;
-  readonly body?: ReadableStream<Uint8Array>;
+  readonly body?: ReadableStream<Uint8Array> | Blob;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds until the head of the answer; 0 waits as long as it takes. */

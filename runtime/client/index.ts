@@ -4,6 +4,7 @@ export type { CommandReply } from "../contracts/channel.ts";
 export { CairnError, type ErrorBody, type ErrorCode } from "../contracts/errors.ts";
 export type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
 export type { StreamEvent, TurnResult } from "../contracts/stream.ts";
+export type { VoiceEvent } from "../contracts/voice.ts";
 export {
   type CaptureBatch,
   type CaptureClient,
@@ -48,3 +49,4 @@ export type {
   WikiList,
   WikiPage,
 } from "./types.ts";
+export type { VoiceOptions, VoiceRequest } from "./voice.ts";

@@ -89,11 +89,11 @@ function reopen(connection: Connection, place: StreamPosition, signal: AbortSign
  * Ends where the connection ends, also without a final event; throws when it breaks, or sends nothing for too long, and
  * RUNTIME_BODY_TOO_LARGE for a line of more than `maxLine` bytes.
  */
-export async function* eventsOf(
+export async function* eventsOf<Event = StreamEvent>(
   response: Response,
   signal: AbortSignal | undefined,
   maxLine = Number.POSITIVE_INFINITY,
-): AsyncGenerator<{ readonly id: string | undefined; readonly event: StreamEvent }> {
+): AsyncGenerator<{ readonly id: string | undefined; readonly event: Event }> {
   if (!response.body) return;
   // Loaded only to follow turns: the rest of the client needs only Node's own modules.
   const { EventSourceParserStream } = await import("eventsource-parser/stream");
@@ -117,7 +117,7 @@ export async function* eventsOf(
   try {
     for await (const { id, data } of events) {
       // The node's own events, unchanged.
-      yield { id, event: JSON.parse(data) as StreamEvent };
+      yield { id, event: JSON.parse(data) as Event };
     }
   } finally {
     clearTimeout(timer);
