@@ -35,11 +35,14 @@ export function workIn(database: Database): Pick<MetricSources, "embeddings" | "
   return { embeddings: () => embeddingRows(database), compaction: () => compactionStatus(database) };
 }
 
+/** The watch over the event loop wakes an idle node so often; the library's own 10 ms are a hundred times a second. */
+const LAG_PRECISION_MS = 100;
+
 /** Gauges are read from the store when they are scraped; without the store they are left out. */
 export function createMetrics(sources: MetricSources): NodeMetrics {
   const { openTurns, jobs, embeddings, compaction, workers, backups, budgets, audit } = sources;
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_PRECISION_MS });
   const ended = new Counter({
     name: "cairn_turns_total",
     help: "Turns that have ended on this node.",

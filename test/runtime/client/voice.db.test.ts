@@ -60,7 +60,9 @@ test("the words that were heard, those of the answer, and its speech come as eve
 test("errors before the turn are the node's, and one of the speech is an event", async () => {
   const { client, audio, url } = await talkingNode();
   await expect(collect(client.talk("main", recorded("")))).rejects.toMatchObject({ code: "CHANNEL_NOTHING_SAID" });
-  await expect(collect(client.talk("nobody", recorded("hello")))).rejects.toMatchObject({ code: "RUNTIME_AGENT_UNKNOWN" });
+  await expect(collect(client.talk("nobody", recorded("hello")))).rejects.toMatchObject({
+    code: "RUNTIME_AGENT_UNKNOWN",
+  });
   const untyped = { session: "kitchen", recording: new Blob(["hello"]) };
   await expect(collect(client.talk("main", untyped))).rejects.toMatchObject({ code: "RUNTIME_UNSUPPORTED_MEDIA_TYPE" });
   const stranger = createClient({ baseUrl: url, token: "cairn_nobody" });
