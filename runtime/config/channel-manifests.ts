@@ -10,11 +10,14 @@ export interface ConfiguredChannel {
   readonly rules: ChannelManifest["conversation"];
   /** Its platform may post messages. */
   readonly takesWebhooks: boolean;
+  /** It needs `app_token`. */
+  readonly takesAppToken: boolean;
 }
 
 /** Null for a kind that this version does not have. */
 export function channelManifest(id: string, kind: string): ConfiguredChannel | null {
-  if (id === agent.id) return kind === agent.id ? { chat: false, rules: undefined, takesWebhooks: false } : null;
+  if (id === agent.id)
+    return kind === agent.id ? { chat: false, rules: undefined, takesWebhooks: false, takesAppToken: false } : null;
   const manifest: ChannelManifest | undefined = CHANNELS.find(({ id: built }) => built === kind);
   return manifest === undefined
     ? null
@@ -22,6 +25,7 @@ export function channelManifest(id: string, kind: string): ConfiguredChannel | n
         chat: CHAT_CHANNELS.some(({ id: chat }) => chat === kind),
         rules: manifest.conversation,
         takesWebhooks: manifest.takesWebhooks === true,
+        takesAppToken: manifest.takesAppToken === true,
       };
 }
 

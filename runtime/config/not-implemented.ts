@@ -46,9 +46,17 @@ export const UNBUILT_TOOLS = [
 
 const VOICE_KEYS = ["transcription", "speech", "keep_audio"] as const;
 /** Of chat platforms. */
-const CHAT_KEYS = ["token", "base_url", "webhook", "pairing", "reconnect", "channel_bindings"] as const;
+const CHAT_KEYS = ["token", "app_token", "base_url", "webhook", "pairing", "reconnect", "channel_bindings"] as const;
 /** Of the HTTP channel. */
-const UNUSED_CHANNEL_KEYS = ["token", "base_url", "webhook", "pairing", "reconnect", ...VOICE_KEYS] as const;
+const UNUSED_CHANNEL_KEYS = [
+  "token",
+  "app_token",
+  "base_url",
+  "webhook",
+  "pairing",
+  "reconnect",
+  ...VOICE_KEYS,
+] as const;
 
 export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
   error("runtime.auto_actions.*", "this version runs nothing after a tool has changed files"),

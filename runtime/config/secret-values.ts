@@ -19,6 +19,7 @@ export const SECRET_PATTERNS: readonly RegExp[] = [
   /\bgithub_pat_[A-Za-z0-9_]{30,}/,
   /\bglpat-[A-Za-z0-9_-]{20,}/,
   /\bxox[abprs]-[A-Za-z0-9-]{10,}/,
+  /\bxapp-[A-Za-z0-9-]{10,}/,
   /\bAKIA[A-Z0-9]{16}\b/,
   /\b\d{8,10}:[A-Za-z0-9_-]{35}\b/,
   /\b[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}\b/,

@@ -137,7 +137,7 @@ function unresolvedFinding(reference: UnresolvedReference): Finding {
 function codeOfUnresolved([section, , key, ...more]: TreePath): FindingCode {
   if (more.length > 0) return "unresolved-reference";
   if (section === "providers" && key === "api_key") return "provider-key-missing";
-  if (section === "channels" && key === "token") return "channel-token-missing";
+  if (section === "channels" && (key === "token" || key === "app_token")) return "channel-token-missing";
   return "unresolved-reference";
 }
 

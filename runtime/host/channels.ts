@@ -83,7 +83,7 @@ async function createChannel(
   const settings = channels[id];
   const manifest: ChannelManifest | undefined = CHANNELS.find(({ id: kind }) => kind === settings?.kind);
   if (settings === undefined || manifest === undefined) return null;
-  const { token = "", owner_id: ownerId, base_url: baseUrl, webhook } = settings;
+  const { token = "", app_token: appToken, owner_id: ownerId, base_url: baseUrl, webhook } = settings;
   const webhookUrl = webhook === undefined ? undefined : webhook.replace(/\/+$/, "") + webhookPath(id);
   const audio = audioOf(settings);
   // Was checked when the configuration was read.
@@ -91,6 +91,7 @@ async function createChannel(
   return manifest.create({
     id,
     token,
+    appToken,
     ownerId,
     baseUrl,
     webhookUrl,

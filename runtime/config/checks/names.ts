@@ -78,9 +78,20 @@ export function checkChannels({ config }: CheckInput): Findings {
     if (!channel.enabled) continue;
     const chat: ChannelManifest | undefined = CHAT_CHANNELS.find((manifest) => manifest.id === channel.kind);
     if (chat && channel.token === undefined) {
-      const variable = `${id.toUpperCase().replaceAll("-", "_")}_TOKEN`;
-      const allowed = `the bot's token, as a reference such as \${${variable}}`;
+      const allowed = `the bot's token, as a reference such as \${${variableOf(id)}_TOKEN}`;
       found.error([...path, "token"], "nothing", allowed, undefined, "channel-token-missing");
+    }
+    if (chat?.takesAppToken && channel.app_token === undefined) {
+      const allowed = `the app's own token, as a reference such as \${${variableOf(id)}_APP_TOKEN}`;
+      found.error([...path, "app_token"], "nothing", allowed, undefined, "channel-token-missing");
+    }
+    if (
+      !chat?.takesAppToken &&
+      channel.app_token !== undefined &&
+      channel.kind !== "agent" &&
+      channel.kind !== "voice"
+    ) {
+      found.warn([...path, "app_token"], "no-effect", "this platform has the bot's token alone");
     }
     if (chat?.owner && channel.owner_id !== undefined && !chat.owner.pattern.test(channel.owner_id)) {
       found.error([...path, "owner_id"], channel.owner_id, chat.owner.allowed);
@@ -119,4 +130,9 @@ export function checkChannels({ config }: CheckInput): Findings {
     }
   }
   return found;
+}
+
+/** What a variable for a channel's secrets begins with. */
+function variableOf(channel: string): string {
+  return channel.toUpperCase().replaceAll("-", "_");
 }

@@ -18,6 +18,9 @@ const channel = section({
     ),
   enabled: flag().prefault(true),
   token: text().optional().describe("The bot's token, as a reference such as ${TELEGRAM_TOKEN}."),
+  app_token: text()
+    .optional()
+    .describe("The app's own token, as a reference, for a platform that has one beside the bot's (Slack)."),
   owner_id: identifier()
     .optional()
     .describe(

@@ -19,6 +19,8 @@ export interface ChannelNeeds {
   readonly id: string;
   /** The bot's; empty for kinds that have none. */
   readonly token: string;
+  /** Of the app, where the platform has another token for it (`takesAppToken`). */
+  readonly appToken?: string | undefined;
   /** Who the owner is on the platform; undefined: nobody. */
   readonly ownerId: string | undefined;
   /** Of the platform's API; undefined: the platform's own. */
@@ -37,6 +39,8 @@ export interface ChannelNeeds {
 export interface ChannelManifest<Made extends Channel = Channel> extends PluginManifest<"channel", ChannelNeeds, Made> {
   /** Its platform may post messages to a node (`channels.<id>.webhook`). */
   readonly takesWebhooks?: true;
+  /** It needs a second token, the app's (`channels.<id>.app_token`). */
+  readonly takesAppToken?: true;
   /** What `owner_id` may be; absent: any word. */
   readonly owner?: {
     readonly pattern: RegExp;
