@@ -8,6 +8,7 @@ import type { Receiver, Reception } from "../../../contracts/channel.ts";
 import { ChannelError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
+import { untilAborted } from "../until-aborted.ts";
 import { type DiscordApi, MOST_MESSAGES } from "./api.ts";
 import { type Backlog, createBacklog, type MissedMessages } from "./backlog.ts";
 import { createCommandMenu } from "./command-menu.ts";
@@ -182,18 +183,4 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
 
 interface ConnectedDeps {
   ready(data: GatewayReadyDispatchData | undefined): void;
-}
-
-/** Resolves to undefined when the signal aborts first; the work may go on. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  const aborted = Promise.withResolvers<undefined>();
-  const abort = (): void => aborted.resolve(undefined);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    work.catch(() => undefined);
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
