@@ -1,0 +1,177 @@
+/** The calls of Slack's Web API that a channel makes. Each ends within its time, and waits once where Slack asks for a short pause. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type ChatPostMessageArguments,
+  type KnownBlock,
+  LogLevel,
+  type Logger as SlackLogger,
+  WebAPIRateLimitedError,
+  WebClient,
+  type WebClientOptions,
+} from "@slack/web-api";
+import { ChannelError } from "../../../contracts/errors.ts";
+import { isId, isTime, type SlackAddress } from "./address.ts";
+import { openingError } from "./errors.ts";
+
+export interface SlackApi {
+  /** The bot's own user id. */
+  identity(signal: AbortSignal): Promise<string>;
+  /** Where one connection can be opened. */
+  socketUrl(signal: AbortSignal): Promise<string>;
+  /** Resolves to the time of the message, which is its id. */
+  post(address: SlackAddress, content: Content): Promise<string>;
+  change(channel: string, message: string, content: Content): Promise<void>;
+  remove(channel: string, message: string): Promise<void>;
+  /** Shown to one user alone. */
+  whisper(address: SlackAddress, user: string, text: string): Promise<void>;
+  /** Resolves to the id of the file: that of its message is not given. */
+  upload(address: SlackAddress, file: UploadedFile): Promise<string>;
+}
+
+export interface Content {
+  /** Escaped. With blocks it is what notifications show. */
+  readonly text: string;
+  readonly blocks?: KnownBlock[];
+}
+
+export interface UploadedFile {
+  readonly name: string;
+  readonly bytes: Buffer;
+}
+
+export interface ApiDeps {
+  /** The bot's. */
+  readonly token: string;
+  /** The app's, for its connections. */
+  readonly appToken: string;
+  /** Without a slash at the end. */
+  readonly baseUrl: string;
+  /** Aborts when the channel stops. */
+  readonly signal: AbortSignal;
+}
+
+/** Milliseconds that a call may take; a file takes longer, and less than the outbox waits for a sender. */
+const ANSWER_MS = 15_000;
+const UPLOAD_MS = 40_000;
+/** Seconds: a longer pause is the caller's to keep. */
+const MOST_PAUSE_S = 5;
+/** Nothing that an agent writes becomes a mention, and no address in it is fetched by Slack. */
+const PLAIN = {
+  parse: "none",
+  link_names: false,
+  unfurl_links: false,
+  unfurl_media: false,
+} as const satisfies Partial<ChatPostMessageArguments>;
+
+/** CHANNEL_CONNECTION_LOST with the pause that Slack asks for; errors of the library. */
+export function createApi({ token, appToken, baseUrl, signal: stopping }: ApiDeps): SlackApi {
+  const client = clientOf(baseUrl, token, stopping);
+
+  /** One more attempt after a short pause; `repeat` is the whole call. */
+  async function call<Answer>(repeat: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await repeat();
+    } catch (error) {
+      if (!(error instanceof WebAPIRateLimitedError)) throw error;
+      if (error.retryAfter > MOST_PAUSE_S) throw pauseAsked(error);
+      await sleep(error.retryAfter * 1_000, undefined, { signal: stopping });
+      return repeat().catch((again: unknown) => {
+        throw again instanceof WebAPIRateLimitedError ? pauseAsked(again) : again;
+      });
+    }
+  }
+
+  return {
+    async identity(signal) {
+      const { user_id: user } = await call(() =>
+        clientOf(baseUrl, token, AbortSignal.any([stopping, signal])).auth.test(),
+      );
+      if (!isId(user)) throw notSlack();
+      return user;
+    },
+    async socketUrl(signal) {
+      const own = clientOf(baseUrl, appToken, AbortSignal.any([stopping, signal]));
+      const { url } = await call(() => own.apps.connections.open({})).catch((error: unknown) => {
+        throw openingError(error);
+      });
+      if (url === undefined || !/^wss?:/.test(url)) throw notSlack();
+      return url;
+    },
+    async post({ channel, thread }, { text, blocks }) {
+      const { ts } = await call(() =>
+        client.chat.postMessage({ channel, ...thread, text, ...(blocks ? { blocks } : {}), ...PLAIN }),
+      );
+      if (!isTime(ts)) throw notSlack();
+      return ts;
+    },
+    async change(channel, ts, { text, blocks }) {
+      const { parse, link_names } = PLAIN;
+      await call(() => client.chat.update({ channel, ts, text, ...(blocks ? { blocks } : {}), parse, link_names }));
+    },
+    async remove(channel, ts) {
+      await call(() => client.chat.delete({ channel, ts }));
+    },
+    async whisper({ channel, thread }, user, text) {
+      await call(() => client.chat.postEphemeral({ channel, ...thread, user, text, parse: "none", link_names: false }));
+    },
+    async upload({ channel, thread }, { name, bytes }) {
+      const length = bytes.length;
+      const { file_id: id, upload_url: url } = await call(() =>
+        client.files.getUploadURLExternal({ filename: name, length }),
+      );
+      if (!isId(id) || url === undefined) throw notSlack();
+      await put(url, bytes, stopping);
+      await call(() =>
+        client.files.completeUploadExternal({ files: [{ id, title: name }], channel_id: channel, ...thread }),
+      );
+      return id;
+    },
+  };
+}
+
+/** Attempts and pauses are the callers': the library would repeat a call for half an hour. */
+function clientOf(baseUrl: string, token: string, signal: AbortSignal): WebClient {
+  const aborting: NonNullable<WebClientOptions["fetch"]> = (url, init) =>
+    fetch(url, { ...init, signal: init?.signal ? AbortSignal.any([signal, init.signal]) : signal });
+  return new WebClient(token, {
+    slackApiUrl: `${baseUrl}/`,
+    allowAbsoluteUrls: false,
+    retryConfig: { retries: 0 },
+    rejectRateLimitedCalls: true,
+    timeout: ANSWER_MS,
+    fetch: aborting,
+    logger: NO_LOGGER,
+  });
+}
+
+/** The address is a ticket for this file: it is given no token. */
+async function put(url: string, bytes: Buffer, stopping: AbortSignal): Promise<void> {
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(UPLOAD_MS)]);
+  const response = await fetch(url, { method: "POST", body: new Uint8Array(bytes), signal, redirect: "error" });
+  await response.body?.cancel();
+  if (response.ok) return;
+  throw new ChannelError("CHANNEL_CONNECTION_LOST", `Slack answers ${response.status} to a file.`);
+}
+
+function pauseAsked({ retryAfter: retryAfterS }: WebAPIRateLimitedError): ChannelError {
+  return new ChannelError("CHANNEL_CONNECTION_LOST", `Slack asks for a pause of ${retryAfterS} s.`, {
+    retryAfterS,
+    notTaken: true,
+  });
+}
+
+function notSlack(): ChannelError {
+  return new ChannelError("CHANNEL_CONNECTION_LOST", "What answers is not Slack.");
+}
+
+/** The library's own lines hold requests. */
+const NO_LOGGER: SlackLogger = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  setLevel() {},
+  getLevel: () => LogLevel.ERROR,
+  setName() {},
+};

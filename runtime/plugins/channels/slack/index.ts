@@ -1,0 +1,69 @@
+/** Slack: messages of the owner to an app's bot, in private, in channels and in threads, and replies of agents. */
+
+import { createHash } from "node:crypto";
+import type { Channel } from "../../../contracts/channel.ts";
+import { createChatMessages } from "../chat-messages.ts";
+import type { ChannelNeeds } from "../manifest.ts";
+import { createApi } from "./api.ts";
+import { createDownloads } from "./downloads.ts";
+import { connectionError, sendingError } from "./errors.ts";
+import { chatMessage } from "./inbound.ts";
+import { createInteractions } from "./interactions.ts";
+import { createMessages } from "./messages.ts";
+import { createReceiving } from "./receiving.ts";
+
+const SERVER = "https://slack.com/api";
+/** Between two changes of a message: a bot may make some fifty a minute, of all its replies. */
+const PAUSE_MS = 3_000;
+
+export function createSlackChannel({
+  id,
+  token,
+  appToken = "",
+  ownerId,
+  baseUrl: given = SERVER,
+  logger,
+}: ChannelNeeds): Channel {
+  const stopping = new AbortController();
+  const baseUrl = given.replace(/\/+$/, "");
+  const api = createApi({ token, appToken, baseUrl, signal: stopping.signal });
+  const messages = createMessages(api);
+  const downloads = createDownloads({ token, baseUrl });
+  const inbound = createChatMessages({
+    id,
+    logger,
+    say: (conversation, text) => messages.say(conversation, text),
+    reasonOf: (error) => connectionError(error).message,
+  });
+
+  return {
+    id,
+    platform: "slack",
+    receiver: {
+      account: createHash("sha256").update(token).digest("hex").slice(0, 32),
+      receive: createReceiving({
+        api,
+        ownerId,
+        logger,
+        hearsOthers: inbound.hearsOthers,
+        take: (message, bot, signal) =>
+          inbound.take(chatMessage(message, { bot, ownerId, files: downloads.of(message.files) }), signal),
+        interact: createInteractions({ api, ownerId, logger, command: inbound.command }),
+      }),
+    },
+    async start() {},
+    async stop() {
+      stopping.abort();
+    },
+    send: (message, keep) => messages.send(message, keep).catch(rethrow),
+    edit: (conversation, messageId, text, overflowIds, signal) =>
+      messages.edit(conversation, messageId, text, overflowIds, signal).catch(rethrow),
+    draftPauseMs: () => PAUSE_MS,
+    ...inbound.handlers,
+  };
+}
+
+/** What the library throws holds the request. */
+function rethrow(error: unknown): never {
+  throw sendingError(error);
+}

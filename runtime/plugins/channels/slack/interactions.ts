@@ -1,0 +1,72 @@
+/** Buttons that were pressed: the owner's become command lines, those of others get nothing. */
+
+import type { CommandReply } from "../../../contracts/channel.ts";
+import { toCairnError } from "../../../contracts/errors.ts";
+import type { Logger } from "../../../contracts/ports.ts";
+import { isRecord } from "../../../contracts/values.ts";
+import { type ChatMessages, wordsOf } from "../chat-messages.ts";
+import { conversationOf, isId, isTime, slackAddress } from "./address.ts";
+import type { SlackApi } from "./api.ts";
+import { connectionError } from "./errors.ts";
+import { pieces } from "./messages.ts";
+import { type Answer, answerOf } from "./questions.ts";
+import { asTyped, escaped } from "./text.ts";
+
+export interface InteractionsDeps {
+  readonly api: SlackApi;
+  readonly ownerId: string | undefined;
+  readonly logger: Logger;
+  readonly command: ChatMessages["command"];
+}
+
+interface Pressed {
+  readonly user: string;
+  readonly conversation: string;
+  readonly message: string;
+  readonly answer: Answer;
+}
+
+/** That are answered at once; more are dropped. */
+const MOST = 10;
+
+/** Takes the payload of an envelope `interactive`; answers it behind the receiving. */
+export function createInteractions({ api, ownerId, logger, command }: InteractionsDeps): (payload: unknown) => void {
+  let running = 0;
+
+  async function carryOut({ user, conversation, message, answer }: Pressed): Promise<void> {
+    const { line, question, choice } = answer;
+    const { text, data } = await command({ conversation, user, line, question }).catch(
+      (error: unknown): CommandReply => {
+        logger.warn({ code: toCairnError(error).code, err: error }, "a command was refused");
+        return { text: wordsOf(toCairnError(error)) };
+      },
+    );
+    const address = slackAddress(conversation);
+    const [first = "Done."] = pieces(asTyped(text));
+    await api.whisper(address, user, first);
+    // What was answered offers nothing any more.
+    if (data?.["answered"] === true) await api.change(address.channel, message, { text: escaped(`Answer: ${choice}`) });
+  }
+
+  return (payload) => {
+    const pressed = pressedOf(payload);
+    if (running >= MOST || pressed === undefined || ownerId === undefined || pressed.user !== ownerId) return;
+    running++;
+    carryOut(pressed)
+      .catch((error: unknown) => {
+        logger.warn({ reason: connectionError(error).message }, "a button could not be answered");
+      })
+      .finally(() => running--);
+  };
+}
+
+function pressedOf(payload: unknown): Pressed | undefined {
+  if (!isRecord(payload) || payload["type"] !== "block_actions" || !Array.isArray(payload["actions"])) return undefined;
+  const { user, channel, message } = payload;
+  const answer = answerOf(payload["actions"][0]);
+  if (answer === undefined || !isRecord(user) || !isRecord(channel) || !isRecord(message)) return undefined;
+  const { ts, thread_ts: thread } = message;
+  if (!isId(user["id"]) || !isId(channel["id"]) || !isTime(ts)) return undefined;
+  const conversation = conversationOf(channel["id"], isTime(thread) && thread !== ts ? thread : undefined);
+  return { user: user["id"], conversation, message: ts, answer };
+}

@@ -1,0 +1,159 @@
+/** Sends, edits and removes messages of a bot: in parts where they are longer than Slack takes. Nothing in them notifies anybody. */
+
+import { LRUCache } from "lru-cache";
+import type { Attachment, EditResult, KeepSent, OutboundMessage } from "../../../contracts/channel.ts";
+import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
+import { isTime, type SlackAddress, slackAddress } from "./address.ts";
+import type { Content, SlackApi } from "./api.ts";
+import { isRefused, refusalOf } from "./errors.ts";
+import { buttons, howToAnswer } from "./questions.ts";
+import { asTyped, escaped } from "./text.ts";
+
+export interface Messages {
+  send(message: OutboundMessage, keep?: KeepSent): Promise<EditResult | null>;
+  edit(
+    conversation: string,
+    messageId: string,
+    text: string,
+    overflowIds?: readonly string[],
+    signal?: AbortSignal,
+  ): Promise<EditResult | null>;
+  /** A text of the service's own. */
+  say(conversation: string, text: string): Promise<void>;
+}
+
+/** Characters of a message as it is sent (chat.update, `msg_too_long`): what is longer could not be changed. */
+const MOST_TEXT = 4_000;
+/** Slack takes a message twice where its first answer was not heard. */
+const MAY_REPEAT = "(This may have reached you before.)";
+
+/** Sends one part of a message; resolves to its id. */
+type Part = () => Promise<string>;
+
+export function createMessages(api: SlackApi): Messages {
+  /** Texts of messages that this process has sent or changed last: a draft that grows changes its last message. */
+  const texts = new LRUCache<string, string>({ max: 500 });
+
+  async function create(address: SlackAddress, content: Content): Promise<string> {
+    const id = await api.post(address, content);
+    texts.set(`${address.channel}:${id}`, content.text);
+    return id;
+  }
+
+  async function change(channel: string, id: string, text: string): Promise<void> {
+    const key = `${channel}:${id}`;
+    // Unknown until it is answered.
+    texts.delete(key);
+    await api.change(channel, id, { text });
+    texts.set(key, text);
+  }
+
+  async function remove(channel: string, ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      if (!isTime(id)) continue;
+      await api.remove(channel, id).catch((error: unknown) => {
+        // One that is gone, or that may not be deleted, is no reason to send the reply again.
+        if (!isRefused(error)) throw error;
+      });
+    }
+  }
+
+  function partsOf(
+    message: OutboundMessage,
+    shown: readonly string[],
+  ): { readonly written: number; readonly parts: readonly Part[] } {
+    const { text, notice, question, attachments = [] } = message;
+    const address = slackAddress(message.address.conversation);
+    const choice = question && buttons(question);
+    const answer = question && choice === undefined ? howToAnswer(question) : undefined;
+    const isNew = (message.sent === undefined ? 0 : idsOf(message.sent).length) >= shown.length;
+    const repeat = message.mayRepeat && isNew ? MAY_REPEAT : undefined;
+    const written = pieces([text, notice, answer, repeat].filter(Boolean).join("\n\n")).map(
+      (piece, index): Part =>
+        async () => {
+          const draft = shown[index];
+          if (draft === undefined) return create(address, { text: piece });
+          try {
+            await change(address.channel, draft, piece);
+            return draft;
+          } catch (error) {
+            // It was deleted, or cannot be changed any more.
+            if (!isRefused(error)) throw error;
+            return create(address, { text: piece });
+          }
+        },
+    );
+    const files = attachments.map(
+      (file): Part =>
+        () =>
+          sendFile(address, file),
+    );
+    const asked = choice === undefined ? [] : [() => create(address, choice)];
+    return { written: written.length, parts: [...written, ...files, ...asked] };
+  }
+
+  async function sendFile(address: SlackAddress, { name, data }: Attachment): Promise<string> {
+    const bytes = Buffer.from(data, "base64");
+    const sentence = (why: string) => create(address, { text: escaped(`The file ${name} could not be sent: ${why}`) });
+    if (bytes.length === 0) return sentence("it is empty.");
+    try {
+      return await api.upload(address, { name, bytes });
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      return sentence(refusalOf(error));
+    }
+  }
+
+  return {
+    async send(message, keep) {
+      let sent = message.sent ?? null;
+      const shown = message.draft ? idsOf(message.draft) : [];
+      const { written, parts } = partsOf(message, shown);
+      for (const part of parts.slice(sent === null ? 0 : idsOf(sent).length)) {
+        sent = withPart(sent, await part());
+        await keep?.(sent);
+      }
+      await remove(slackAddress(message.address.conversation).channel, shown.slice(written));
+      return sent;
+    },
+    async edit(conversation, messageId, text, overflowIds = [], signal) {
+      const address = slackAddress(conversation);
+      const given = [messageId, ...overflowIds];
+      let sent: EditResult | null = null;
+      for (const [index, piece] of pieces(text).entries()) {
+        signal?.throwIfAborted();
+        const id = given[index];
+        if (id === undefined) {
+          sent = withPart(sent, await create(address, { text: piece }));
+          continue;
+        }
+        if (texts.get(`${address.channel}:${id}`) !== piece) await change(address.channel, id, piece);
+        sent = withPart(sent, id);
+      }
+      if (sent === null) return null;
+      signal?.throwIfAborted();
+      await remove(address.channel, given.slice(1 + sent.overflow.length));
+      return sent;
+    },
+    async say(conversation, text) {
+      for (const piece of pieces(asTyped(text))) await api.post(slackAddress(conversation), { text: piece });
+    },
+  };
+}
+
+/** Escaped. Three characters become several, so that the pieces may have to be shorter; Slack refuses what is white space alone. */
+export function pieces(text: string): string[] {
+  const wellFormed = text.toWellFormed();
+  for (let limit = MOST_TEXT; ; limit /= 2) {
+    const split = splitMarkdown(wellFormed, limit).map(escaped);
+    if (split.every((piece) => piece.length <= MOST_TEXT)) return split.filter((piece) => piece.trim() !== "");
+  }
+}
+
+function idsOf({ primary, overflow }: EditResult): readonly string[] {
+  return [primary, ...overflow];
+}
+
+function withPart(sent: EditResult | null, id: string): EditResult {
+  return sent === null ? { primary: id, overflow: [] } : { ...sent, overflow: [...sent.overflow, id] };
+}

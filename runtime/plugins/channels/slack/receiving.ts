@@ -1,0 +1,108 @@
+/**
+ * Receives over Socket Mode. A message is acknowledged once the inbox has it; where that fails the connection ends, and the message is
+ * taken with the next one. Slack replaces connections every few hours: the next one is open before the former one ends.
+ */
+
+import type { Receiver, Reception } from "../../../contracts/channel.ts";
+import { ChannelError } from "../../../contracts/errors.ts";
+import type { Logger } from "../../../contracts/ports.ts";
+import { codeOf } from "../../../contracts/system-errors.ts";
+import { untilAborted } from "../until-aborted.ts";
+import type { SlackApi } from "./api.ts";
+import { connectionError } from "./errors.ts";
+import { messageOf, type SlackMessage } from "./inbound.ts";
+import { type Connection, type Envelope, openConnection } from "./socket.ts";
+import { createTaking } from "./taking.ts";
+
+export interface ReceivingDeps {
+  readonly api: SlackApi;
+  readonly ownerId: string | undefined;
+  readonly logger: Logger;
+  /** Whether anybody but the owner may be heard. */
+  hearsOthers(): boolean;
+  /** Rejects where the message is to come again. `bot`: the bot's own id. */
+  take(message: SlackMessage, bot: string, signal: AbortSignal): Promise<unknown>;
+  interact(payload: unknown): void;
+}
+
+/** Connections in a row over which nothing has come, though Slack asks for another one. */
+const MOST_REPLACED = 3;
+
+/** CHANNEL_CONNECTION_LOST, and errors of `take`. */
+export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
+  const { api, ownerId, logger, hearsOthers, interact } = deps;
+  let bot = "";
+  let report: () => void = () => undefined;
+  /** Outlives a connection, and a failure of the store. */
+  const taking = createTaking({
+    take: (message, signal) => deps.take(message, bot, signal),
+    progress: () => report(),
+  });
+
+  function receiveEnvelope({ type, payload, acknowledge }: Envelope): void {
+    const message = type === "events_api" ? messageOf(payload) : undefined;
+    if (message !== undefined && (message.user === ownerId || hearsOthers())) {
+      taking.put(message, acknowledge);
+      return;
+    }
+    // Slack waits three seconds, and shows a button as failed then.
+    acknowledge();
+    if (type === "interactive") interact(payload);
+  }
+
+  /** Until the signal aborts, or a connection breaks. */
+  async function stayConnected(ending: AbortSignal, connections: Set<Connection>, ready: () => void): Promise<void> {
+    let current: Connection | undefined;
+    let replaced = 0;
+    while (!ending.aborted) {
+      const url = await api.socketUrl(ending);
+      const next = await openConnection({ url, signal: ending, onEnvelope: receiveEnvelope });
+      connections.add(next);
+      void next.closed.then(() => connections.delete(next));
+      current?.retire();
+      const others = next.count - connections.size;
+      if (others > 0)
+        logger.warn({ others }, "other programs are connected with the app's token: they get a part of its messages");
+      current = next;
+      ready();
+      await untilAborted(next.over, ending);
+      replaced = next.hasWorked() ? 0 : replaced + 1;
+      if (replaced > MOST_REPLACED) {
+        throw new ChannelError("CHANNEL_CONNECTION_LOST", "Slack replaces each connection at once.");
+      }
+    }
+  }
+
+  async function receive({ signal, connected }: Reception, failing: AbortController): Promise<void> {
+    const ending = AbortSignal.any([signal, failing.signal]);
+    bot = await api.identity(ending);
+    let isConnected = false;
+    report = () => {
+      if (isConnected && !ending.aborted) connected();
+    };
+    const ready = (): void => {
+      isConnected = true;
+      // What could not be taken before may fail again.
+      if (taking.isIdle()) report();
+    };
+    const connections = new Set<Connection>();
+    const work = [stayConnected(ending, connections, ready), taking.run(ending)];
+    try {
+      await Promise.race(work);
+    } finally {
+      failing.abort();
+      const isLeaseLost = codeOf(signal.reason) === "RUNTIME_LEASE_LOST";
+      await Promise.allSettled([...work, ...[...connections].map((connection) => connection.close(isLeaseLost))]);
+    }
+  }
+
+  return async (reception) => {
+    try {
+      await receive(reception, new AbortController());
+    } catch (error) {
+      if (!reception.signal.aborted) throw connectionError(error);
+    } finally {
+      if (reception.signal.aborted) taking.drop();
+    }
+  };
+}
