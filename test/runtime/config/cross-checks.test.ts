@@ -490,6 +490,26 @@ deployment: { target: ${target} }`;
       ["channels.discord.owner_id invalid-value"],
     ],
     [
+      "a Slack channel without the app's token",
+      'channels: { slack: { token: "${TG}", owner_id: U012AB3CD } }',
+      ["channels.slack.app_token channel-token-missing"],
+    ],
+    [
+      "a Slack channel whose app's token is not in the environment",
+      'channels: { slack: { token: "${TG}", app_token: "${NONE}", owner_id: U012AB3CD } }',
+      ["channels.slack.app_token channel-token-missing"],
+    ],
+    [
+      "a Slack channel whose owner is given by a name",
+      'channels: { slack: { token: "${TG}", app_token: "${TG}", owner_id: ada } }',
+      ["channels.slack.owner_id invalid-value"],
+    ],
+    [
+      "an app's token for a platform that has none",
+      'channels: { discord: { token: "${TG}", app_token: "${TG}", owner_id: 123456789012345678 } }',
+      ["channels.discord.app_token no-effect"],
+    ],
+    [
       "a Telegram channel whose owner is given by a name",
       'channels: { telegram: { token: "${TG}", owner_id: ada } }',
       ["channels.telegram.owner_id invalid-value"],
