@@ -39,7 +39,7 @@ export interface SlackApp {
   readonly direct: string;
   /** Makes a channel that the bot is in; gives back its id. */
   channel(kind?: "channel" | "group" | "mpim"): string;
-  /** A user writes, in private where no channel is named. */
+  /** A user writes, in private where no channel is named; `isUnheard`: no event says so, as where Slack has given up. */
   say(text: string, more?: Said): StoredMessage;
   /** A file for `files` of a message. */
   file(name: string, content: () => AsyncIterable<Buffer> | Iterable<Buffer>, more?: object): object;
@@ -64,6 +64,7 @@ export interface Said {
   readonly from?: string;
   readonly channel?: string;
   readonly thread?: string;
+  readonly isUnheard?: boolean;
   /** Further keys of the event. */
   readonly with?: object;
 }
@@ -231,7 +232,7 @@ function appOf(state: Workspace, addFile: AddFile): SlackApp {
       state.channels.set(id, { id, kind, messages: [], isArchived: false, isMember: true });
       return id;
     },
-    say(text, { from = OWNER, channel, thread, with: more = {} } = {}) {
+    say(text, { from = OWNER, channel, thread, isUnheard = false, with: more = {} } = {}) {
       const place = channel === undefined ? directChannel(state, from) : state.channels.get(channel);
       if (place === undefined) throw new Error(`There is no channel ${channel}.`);
       const message: StoredMessage = {
@@ -242,22 +243,15 @@ function appOf(state: Workspace, addFile: AddFile): SlackApp {
         thread,
         blocks: [],
         files: [],
+        more,
         edits: 0,
         deleted: false,
       };
       place.messages.push(message);
       const { ts } = message;
       const within = thread === undefined ? {} : { thread_ts: thread, parent_user_id: OWNER };
-      event(place.kind, {
-        channel: place.id,
-        user: from,
-        text,
-        ts,
-        event_ts: ts,
-        team: "T0TEAM001",
-        ...within,
-        ...more,
-      });
+      const said = { channel: place.id, user: from, text, ts, event_ts: ts, team: "T0TEAM001", ...within, ...more };
+      if (!isUnheard) event(place.kind, said);
       return message;
     },
     file: (name, content, more = {}) => ({

@@ -25,6 +25,8 @@ export const methods: Readonly<Record<string, Method>> = {
     app_id: app,
   }),
   "apps.connections.open": openConnection,
+  "conversations.history": history,
+  "conversations.replies": replies,
   "chat.postMessage": post,
   "chat.update": update,
   "chat.delete": remove,
@@ -34,6 +36,7 @@ export const methods: Readonly<Record<string, Method>> = {
 };
 
 const SCOPES: Readonly<Record<string, string>> = {
+  "conversations.history": "channels:history",
   "chat.postMessage": "chat:write",
   "chat.update": "chat:write",
   "files.getUploadURLExternal": "files:write",
@@ -85,6 +88,44 @@ function messageOf(channel: StoredChannel, { ts }: Call["body"]): StoredMessage 
   return message;
 }
 
+/** What is later than `oldest`, newest first; of threads what is shown in the channel, too. */
+function history(workspace: Workspace, body: Call["body"]): object {
+  const all = channelOf(workspace, body).messages.filter(({ thread, ts }) => thread === undefined && isAfter(ts, body));
+  return pageOf(workspace, all.reverse(), body);
+}
+
+/** Begins with the thread's first message, whatever `oldest` is. */
+function replies(workspace: Workspace, body: Call["body"]): object {
+  const { messages } = channelOf(workspace, body);
+  const first = messages.find(({ ts }) => ts === body["ts"]);
+  if (first === undefined) throw new Refusal("thread_not_found");
+  const all = messages.filter(({ thread, ts }) => thread === first.ts && isAfter(ts, body));
+  return pageOf(workspace, [first, ...all], body);
+}
+
+function isAfter(ts: string, { oldest = 0 }: Call["body"]): boolean {
+  return Number(ts) > Number(oldest);
+}
+
+function pageOf({ bot }: Workspace, all: readonly StoredMessage[], body: Call["body"]): object {
+  const limit = Number(body["limit"] ?? 100);
+  if (!(limit >= 1 && limit <= 999)) throw new Refusal("invalid_limit");
+  const from = Number(body["cursor"] ?? 0);
+  if (!Number.isInteger(from)) throw new Refusal("invalid_cursor");
+  const page = all.slice(from, from + limit).filter(({ deleted }) => !deleted);
+  const next = from + limit < all.length ? String(from + limit) : "";
+  const messages = page.map(({ ts, user, text, thread, more }) => ({
+    type: "message",
+    ts,
+    user,
+    text,
+    ...(thread === undefined ? {} : { thread_ts: thread }),
+    ...(user === bot ? { bot_id: "B0BOT0001" } : {}),
+    ...more,
+  }));
+  return { messages, has_more: next !== "", response_metadata: { next_cursor: next } };
+}
+
 function threadIn(channel: StoredChannel, { thread_ts: thread }: Call["body"]): string | undefined {
   if (thread === undefined) return undefined;
   if (!channel.messages.some(({ ts }) => ts === thread)) throw new Refusal("thread_not_found");
@@ -110,6 +151,7 @@ function store(
     user: workspace.bot,
     blocks: [],
     files: [],
+    more: {},
     edits: 0,
     deleted: false,
     ...given,

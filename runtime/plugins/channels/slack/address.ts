@@ -15,6 +15,11 @@ export function conversationOf(channel: string, thread: string | undefined): str
   return thread === undefined ? channel : `${channel}:${thread}`;
 }
 
+export function isConversation(value: string): boolean {
+  const { channel, thread } = slackAddress(value);
+  return isId(channel) && (thread.thread_ts === undefined || isTime(thread.thread_ts));
+}
+
 /** Slack's id of a channel, a private conversation, a user or a file. */
 export function isId(value: unknown): value is string {
   return typeof value === "string" && /^[A-Z][A-Z0-9]{1,30}$/.test(value);

@@ -19,6 +19,8 @@ export interface SlackApi {
   identity(signal: AbortSignal): Promise<string>;
   /** Where one connection can be opened. */
   socketUrl(signal: AbortSignal): Promise<string>;
+  /** One page of messages after one, in no order that is promised. */
+  messagesAfter(address: SlackAddress, after: string, cursor: string | undefined, signal: AbortSignal): Promise<Page>;
   /** Resolves to the time of the message, which is its id. */
   post(address: SlackAddress, content: Content): Promise<string>;
   change(channel: string, message: string, content: Content): Promise<void>;
@@ -33,6 +35,12 @@ export interface Content {
   /** Escaped. With blocks it is what notifications show. */
   readonly text: string;
   readonly blocks?: KnownBlock[];
+}
+
+export interface Page {
+  readonly messages: readonly unknown[];
+  /** Of the next page. */
+  readonly cursor: string | undefined;
 }
 
 export interface UploadedFile {
@@ -51,6 +59,8 @@ export interface ApiDeps {
   readonly signal: AbortSignal;
 }
 
+/** Messages of a page (conversations.history). */
+const PAGE = 200;
 /** Milliseconds that a call may take; a file takes longer, and less than the outbox waits for a sender. */
 const ANSWER_MS = 15_000;
 const UPLOAD_MS = 40_000;
@@ -97,6 +107,16 @@ export function createApi({ token, appToken, baseUrl, signal: stopping }: ApiDep
       });
       if (url === undefined || !/^wss?:/.test(url)) throw notSlack();
       return url;
+    },
+    async messagesAfter({ channel, thread: { thread_ts: ts } }, oldest, cursor, signal) {
+      const { conversations } = clientOf(baseUrl, token, AbortSignal.any([stopping, signal]));
+      const given = { channel, oldest, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) };
+      const { messages, response_metadata: more } = await call(
+        (): Promise<{ messages?: unknown[]; response_metadata?: { next_cursor?: string } }> =>
+          ts === undefined ? conversations.history(given) : conversations.replies({ ...given, ts }),
+      );
+      if (!Array.isArray(messages)) throw notSlack();
+      return { messages, cursor: more?.next_cursor || undefined };
     },
     async post({ channel, thread }, { text, blocks }) {
       const { ts } = await call(() =>

@@ -59,6 +59,11 @@ export function isRefused(error: unknown): error is WebAPIPlatformError {
   return code !== undefined && !REFUSED_TOKENS.has(code) && !PASSING.has(code);
 }
 
+/** The conversation is not there any more. */
+export function isGone(error: unknown): boolean {
+  return ["channel_not_found", "thread_not_found"].includes(codeOf(error) ?? "");
+}
+
 /** Slack's words for a refusal. */
 export function refusalOf(error: WebAPIPlatformError): string {
   const needed: unknown = "needed" in error.data ? error.data.needed : undefined;

@@ -22,9 +22,19 @@ export interface SlackMessage {
 /** What people write; all other kinds are notices, changes of messages, or the words of bots. */
 const WRITTEN: ReadonlySet<unknown> = new Set([undefined, "file_share", "thread_broadcast", "me_message"]);
 
-/** Undefined where it is none of a person's. */
-export function messageOf(payload: unknown): SlackMessage | undefined {
-  const event = isRecord(payload) ? payload["event"] : undefined;
+/** Of a payload of events; undefined where it is none of a person's. */
+export function messageIn(payload: unknown): SlackMessage | undefined {
+  return isRecord(payload) ? messageOf(payload["event"]) : undefined;
+}
+
+/** As `messageIn`, of a channel's history, which names neither the channel nor its kind. */
+export function messageOfHistory(message: unknown, channel: string): SlackMessage | undefined {
+  return messageOf(
+    isRecord(message) ? { ...message, channel, channel_type: channel.startsWith("D") ? "im" : "" } : null,
+  );
+}
+
+function messageOf(event: unknown): SlackMessage | undefined {
   if (!isRecord(event) || event["type"] !== "message" || !WRITTEN.has(event["subtype"])) return undefined;
   const { channel, user, ts, text, thread_ts: thread, channel_type: kind, files, attachments } = event;
   if (event["bot_id"] !== undefined || event["hidden"] === true) return undefined;

@@ -8,9 +8,12 @@ import { ChannelError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
 import { untilAborted } from "../until-aborted.ts";
+import { conversationOf } from "./address.ts";
 import type { SlackApi } from "./api.ts";
 import { connectionError } from "./errors.ts";
-import { messageOf, type SlackMessage } from "./inbound.ts";
+import { messageIn, type SlackMessage } from "./inbound.ts";
+import { createMissed } from "./missed.ts";
+import { createPositions } from "./positions.ts";
 import { type Connection, type Envelope, openConnection } from "./socket.ts";
 import { createTaking } from "./taking.ts";
 
@@ -20,8 +23,8 @@ export interface ReceivingDeps {
   readonly logger: Logger;
   /** Whether anybody but the owner may be heard. */
   hearsOthers(): boolean;
-  /** Rejects where the message is to come again. `bot`: the bot's own id. */
-  take(message: SlackMessage, bot: string, signal: AbortSignal): Promise<unknown>;
+  /** False where nobody hears it. Rejects where the message is to come again. `bot`: the bot's own id. */
+  take(message: SlackMessage, bot: string, signal: AbortSignal): Promise<boolean>;
   interact(payload: unknown): void;
 }
 
@@ -33,15 +36,23 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
   const { api, ownerId, logger, hearsOthers, interact } = deps;
   let bot = "";
   let report: () => void = () => undefined;
+  let store: () => Promise<void> = async () => undefined;
+  const positions = createPositions();
+  const isRelevant = ({ user }: SlackMessage): boolean => user === ownerId || hearsOthers();
   /** Outlives a connection, and a failure of the store. */
   const taking = createTaking({
     take: (message, signal) => deps.take(message, bot, signal),
+    async keep({ channel, thread, ts }) {
+      positions.advance(conversationOf(channel, thread), ts);
+      await store();
+    },
     progress: () => report(),
   });
+  const missed = createMissed({ api, positions, logger });
 
   function receiveEnvelope({ type, payload, acknowledge }: Envelope): void {
-    const message = type === "events_api" ? messageOf(payload) : undefined;
-    if (message !== undefined && (message.user === ownerId || hearsOthers())) {
+    const message = type === "events_api" ? messageIn(payload) : undefined;
+    if (message !== undefined && isRelevant(message)) {
       taking.put(message, acknowledge);
       return;
     }
@@ -73,20 +84,28 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
     }
   }
 
-  async function receive({ signal, connected }: Reception, failing: AbortController): Promise<void> {
+  async function receive({ signal, connected, position }: Reception, failing: AbortController): Promise<void> {
     const ending = AbortSignal.any([signal, failing.signal]);
     bot = await api.identity(ending);
-    let isConnected = false;
+    positions.merge(await untilAborted(position.read(), ending));
+    store = () => position.keep(positions.toJSON());
+    let isComplete = false;
     report = () => {
-      if (isConnected && !ending.aborted) connected();
+      if (isComplete && !ending.aborted) connected();
     };
-    const ready = (): void => {
-      isConnected = true;
+    const opened = Promise.withResolvers<void>();
+    /** What was missed is read once nothing more can be missed, and is taken before what has come meanwhile. */
+    async function takeAll(): Promise<void> {
+      await untilAborted(opened.promise, ending);
+      await missed.read(ending, (message) => isRelevant(message) && taking.put(message));
+      taking.sort();
+      isComplete = true;
       // What could not be taken before may fail again.
       if (taking.isIdle()) report();
-    };
+      await taking.run(ending);
+    }
     const connections = new Set<Connection>();
-    const work = [stayConnected(ending, connections, ready), taking.run(ending)];
+    const work = [stayConnected(ending, connections, opened.resolve), takeAll()];
     try {
       await Promise.race(work);
     } finally {

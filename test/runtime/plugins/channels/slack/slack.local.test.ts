@@ -62,14 +62,26 @@ async function connected() {
   return { fake, app, ...(await nodeOf(fake, app)) };
 }
 
+/** What nodes share. */
+interface Stored {
+  position?: unknown;
+  fails?: boolean;
+}
+
 /** Receives until it is ended; `failed` is why it has ended by itself. */
-function receiving(channel: Channel) {
+function receiving(channel: Channel, stored: Stored = {}) {
   const ending = new AbortController();
   const states: (string | undefined)[] = [];
   const received = channel.receiver?.receive({
     signal: ending.signal,
     connected: (reason) => states.push(reason),
-    position: { read: async () => undefined, keep: async () => undefined },
+    position: {
+      read: async () => stored.position,
+      async keep(position) {
+        if (stored.fails) throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
+        stored.position = structuredClone(position);
+      },
+    },
   });
   const failed = (received ?? Promise.resolve()).then(
     () => null,
@@ -307,6 +319,85 @@ describe("a Slack channel", () => {
       await receiving(other.channel).up();
       await until(() => other.accepted.length === 1);
       expect([app.state.sockets.open.size, app.state.sockets.redelivered]).toEqual([1, 1]);
+    });
+
+    it("what was written while nobody received, in order, before what comes after it", async () => {
+      const { fake, app, channel, accepted } = await connected();
+      const stored: Stored = {};
+      const open = app.channel();
+      const first = receiving(channel, stored);
+      await first.up();
+      app.say("before");
+      const { ts } = app.say("in a channel", { channel: open });
+      app.say("in a thread", { channel: open, thread: ts });
+      await until(() => accepted.length === 3);
+      await channel.send(reply(app, "an answer"));
+      await first.end();
+      const places = [{}, { channel: open }, { channel: open, thread: ts }];
+      for (let n = 0; n < 750; n++) app.say(`missed ${n}`, { ...places[n % 3], isUnheard: true });
+      app.say("a stranger", { from: STRANGER, channel: open, isUnheard: true });
+      app.say("!status", { isUnheard: true });
+      const other = await nodeOf(fake, app);
+      const asking = Promise.withResolvers<void>();
+      app.state.refuse = ({ method }) => {
+        if (method === "conversations.history") asking.resolve();
+        return undefined;
+      };
+      const second = receiving(other.channel, stored);
+      await asking.promise;
+      app.say("live");
+      await until(() => other.accepted.length === 751);
+      await second.up();
+      expect(textsIn(other.accepted)).toEqual([...Array.from({ length: 750 }, (_, n) => `missed ${n}`), "live"]);
+      expect(other.commands.map(({ line }) => line)).toEqual(["/status"]);
+      expect(new Set(other.accepted.map(({ address }) => address.conversation))).toEqual(
+        new Set([app.direct, open, `${open}:${ts}`]),
+      );
+      await second.end();
+      const third = await nodeOf(fake, app);
+      await receiving(third.channel, stored).up();
+      expect([third.accepted, third.commands]).toEqual([[], []]);
+    });
+
+    it("what can be read of what was missed, whatever Slack refuses of it", async () => {
+      const { fake, app, channel, accepted, log } = await connected();
+      const stored: Stored = {};
+      const [gone, closed, open] = [app.channel(), app.channel(), app.channel()];
+      const first = receiving(channel, stored);
+      await first.up();
+      for (const id of [gone, closed, open]) app.say("before", { channel: id });
+      await until(() => accepted.length === 3);
+      await first.end();
+      for (const id of [gone, closed, open]) app.say("missed", { channel: id, isUnheard: true });
+      app.state.channels.delete(gone);
+      app.state.refuse = ({ body }) => (body["channel"] === closed ? tooMany(30) : undefined);
+      const second = receiving(channel, stored);
+      await until(() => accepted.length === 4);
+      await second.end();
+      expect(accepted.at(-1)?.address.conversation).toBe(open);
+      const said = log.filter((line) => line.startsWith("messages that were missed could not be read"));
+      expect(said).toEqual([expect.stringContaining("channel_not_found"), expect.stringContaining("a pause of 30 s")]);
+      expect(Object.keys(stored.position ?? {}).toSorted()).toEqual([closed, open].toSorted());
+      // Later it is read, also by another node.
+      app.state.refuse = undefined;
+      const other = await nodeOf(fake, app);
+      await receiving(other.channel, stored).up();
+      expect(textsIn(other.accepted)).toEqual(["missed"]);
+    });
+
+    it("a message again, and a command not, where its position could not be stored", async () => {
+      const { app, channel, accepted, commands } = await connected();
+      const stored: Stored = { fails: true };
+      const first = receiving(channel, stored);
+      await first.up();
+      app.say("!status");
+      expect(await first.failed).toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+      expect(app.state.sockets.acknowledged).toBe(0);
+      stored.fails = false;
+      await receiving(channel, stored).up();
+      app.say("hello");
+      await until(() => accepted.length === 1 && app.state.sockets.pending.size === 0);
+      expect(commands).toHaveLength(1);
     });
 
     it("once what Slack sends again since it was not acknowledged in time", async () => {
