@@ -966,6 +966,13 @@ export const WRONGS: readonly Wrong[] = [
     yaml: `${MINIMAL}channels:\n  telegram: { token: "\${TELEGRAM_TOKEN}", owner_id: 1 }\n`,
   },
   {
+    id: "channels.tokens",
+    when: "the app's is missing, where the platform has one",
+    status: "fail",
+    says: /channels\.slack\.app_token/,
+    yaml: `${MINIMAL}channels:\n  slack: { token: "\${SLACK_TOKEN}", app_token: "\${NONE}", owner_id: U012AB3CD }\n`,
+  },
+  {
     id: "channels.connected",
     when: "one is down",
     status: "fail",

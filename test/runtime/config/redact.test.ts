@@ -74,6 +74,7 @@ describe("the redactor", () => {
   test.each([
     ["Authorization: Bearer abcdefghijkl", "Authorization: Bearer [redacted]"],
     ["key sk-ant-REDACTED-abcdefghij", "key [redacted]"],
+    ["key xapp-1-A0APP-1234567890-abcdefghij", "key [redacted]"],
     [
       "connect to postgres://cairn:hunter2@db:5432/cairn failed",
       "connect to postgres://cairn:[redacted]@db:5432/cairn failed",

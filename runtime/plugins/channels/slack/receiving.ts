@@ -111,7 +111,9 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
     } finally {
       failing.abort();
       const isLeaseLost = codeOf(signal.reason) === "RUNTIME_LEASE_LOST";
-      await Promise.allSettled([...work, ...[...connections].map((connection) => connection.close(isLeaseLost))]);
+      // One that is just being opened is among them then.
+      await Promise.allSettled(work);
+      await Promise.all([...connections].map((connection) => connection.close(isLeaseLost)));
     }
   }
 
