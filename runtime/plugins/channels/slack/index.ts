@@ -10,11 +10,10 @@ import { connectionError, sendingError } from "./errors.ts";
 import { chatMessage } from "./inbound.ts";
 import { createInteractions } from "./interactions.ts";
 import { createMessages } from "./messages.ts";
+import { createPace } from "./pace.ts";
 import { createReceiving } from "./receiving.ts";
 
 const SERVER = "https://slack.com/api";
-/** Between two changes of a message: a bot may make some fifty a minute, of all its replies. */
-const PAUSE_MS = 3_000;
 
 export function createSlackChannel({
   id,
@@ -58,7 +57,7 @@ export function createSlackChannel({
     send: (message, keep) => messages.send(message, keep).catch(rethrow),
     edit: (conversation, messageId, text, overflowIds, signal) =>
       messages.edit(conversation, messageId, text, overflowIds, signal).catch(rethrow),
-    draftPauseMs: () => PAUSE_MS,
+    draftPauseMs: createPace().pauseMs,
     ...inbound.handlers,
   };
 }
