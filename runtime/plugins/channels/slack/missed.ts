@@ -28,9 +28,8 @@ export function createMissed({ api, positions, logger }: MissedDeps): Missed {
       const page = await api.messagesAfter(address, after, cursor, signal);
       for (const value of page.messages) {
         const message = messageOfHistory(value, address.channel);
-        // A page of a thread begins with its first message, and one of a channel may hold messages of threads.
-        const isOfIt = message?.thread === address.thread.thread_ts;
-        if (message !== undefined && isOfIt && isLater(message.ts, after)) found(message);
+        // A page of a thread begins with its first message, whatever was asked for.
+        if (message !== undefined && isLater(message.ts, after)) found(message);
       }
       cursor = page.cursor;
     }
