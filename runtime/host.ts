@@ -28,6 +28,7 @@ import { createDiscovery } from "./host/discovery.ts";
 import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import { createLifecycle } from "./host/lifecycle.ts";
+import { createLogins } from "./host/logins.ts";
 import { createMembership } from "./host/membership.ts";
 import { composeMemory } from "./host/memory.ts";
 import { createMeshCalls } from "./host/mesh-calls.ts";
@@ -293,6 +294,7 @@ async function compose(
     channels: channels.byId,
     receivers,
     pairings,
+    logins: createLogins({ providers: config.providers, home: paths.home, clock, hide: options.hide }),
     lifecycle,
     registry: membership.registry,
     askPeer: async (entry, { timeoutMs, signal }) =>

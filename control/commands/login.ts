@@ -1,27 +1,34 @@
 import process from "node:process";
 import { Args, Flags } from "@oclif/core";
 import { makeOwnHome } from "../../runtime/config/home.ts";
-import { BaseCommand } from "../base-command.ts";
+
 import { browserCommand, openBrowser } from "../login/browser.ts";
-import { type LoginResult, logIn, loginStatus, logOut } from "../login/login.ts";
+import { keepHere, logIn, loginStatus, logOut } from "../login/login.ts";
+import { checkNode, chosenMembers, keepOnNode, logOutOnNode, onlyMember, statusOnNodes } from "../login/on-nodes.ts";
 import { askForAnswer, readAnswer } from "../login/paste.ts";
 import { loginText } from "../login/render.ts";
+import type { LoginResult } from "../login/result.ts";
 import { loginTarget, saveClientId, withoutClientId } from "../login/target.ts";
+import { NodeCommand } from "../node-command.ts";
 import { EXIT } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
 import type { Mark } from "../output/terminal.ts";
+import { refuseChoice } from "../service/connect.ts";
+import { openStack } from "../service/deployed-stack.ts";
 import { findDeployment } from "../service/deployment.ts";
 
-export default class Login extends BaseCommand<LoginResult> {
+export default class Login extends NodeCommand<LoginResult> {
   static override description =
     "Log in to a provider with a subscription, in place of an API key\n\n" +
     "Opens the provider's page in the browser and waits for its answer on a port of this machine; with --no-browser the address " +
-    "that the browser ended at, on whichever machine, is pasted. The tokens are kept in the home directory and are never shown. The " +
+    "that the browser ended at, on whichever machine, is pasted. The tokens are kept in the home directory and are never shown. Of " +
+    "a deployed stack, they go to the home directory of a node, over its own interface: each node has a login of its own. The " +
     "client id of an application of your own has to stand in cairn.yaml: providers.<id>.login.client_id.";
 
   static override examples = [
     "<%= config.bin %> login",
     "<%= config.bin %> login anthropic --no-browser",
+    "<%= config.bin %> login --node worker",
     "<%= config.bin %> login --status --json",
     "<%= config.bin %> login --logout",
   ];
@@ -64,34 +71,49 @@ export default class Login extends BaseCommand<LoginResult> {
   protected async work({ signal }: Interruption): Promise<LoginResult> {
     const { args, flags } = await this.parse(Login);
     const deployment = findDeployment(flags);
+    const { port, "client-id": clientId, "code-stdin": fromInput } = flags;
     const found = await loginTarget(deployment, args.provider, signal);
+    const stack = await openStack(deployment, signal);
+    if (stack === null) await refuseChoice(deployment, flags);
+    if (stack !== null && flags.status) {
+      return statusOnNodes(stack, chosenMembers(stack, flags.node), found, signal);
+    }
+    const command = `cairn login ${found.provider}${flags.logout ? " --logout" : ""}`;
+    const node = stack === null ? null : { stack, name: onlyMember(stack, flags.node, command) };
     if (flags.status) return loginStatus(found, new Date());
-    if (flags.logout) return logOut(found, new Date(), signal);
-    const clientId = flags["client-id"];
+    if (flags.logout) {
+      return node === null ? logOut(found, new Date(), signal) : logOutOnNode(node.stack, node.name, found, signal);
+    }
     if (clientId !== undefined) await saveClientId(deployment, found.provider, clientId);
     const target = clientId === undefined ? found : await loginTarget(deployment, found.provider, signal);
-    if (target.endpoints === null) throw withoutClientId(target.provider);
+    const { endpoints, provider } = target;
+    if (endpoints === null) throw withoutClientId(provider);
 
     // Before its first token: a home that no node has made yet has nothing that keeps it from git.
-    makeOwnHome(deployment.home, deployment.dir);
-    const fromInput = flags["code-stdin"];
+    if (node === null) makeOwnHome(deployment.home, deployment.dir);
+    // Before somebody logs in for nothing.
+    else await checkNode(node.stack, node.name, { ...target, endpoints }, signal);
     const byHand = fromInput || !flags.browser;
-    const ask = fromInput ? readAnswer : byHand ? askForAnswer(this.terminal) : null;
-    return logIn(target, target.endpoints, {
+    return logIn(provider, endpoints, {
       signal,
       deadlineMs: flags.timeout * 1_000,
-      port: flags.port,
-      now: () => new Date(),
-      paste: ask,
-      show: async (url) => {
-        const command = byHand ? null : browserCommand(process.platform, process.env);
-        if (command !== null && (await openBrowser(url, command, signal))) {
-          await this.note(`The browser shows the login. If it does not, open this address:\n\n${url}\n`);
-        } else {
-          await this.note(`Open this address in a browser:\n\n${url}\n`);
-        }
-      },
+      port,
+      paste: fromInput ? readAnswer : byHand ? askForAnswer(this.terminal) : null,
+      keep: (tokens, during) =>
+        node === null
+          ? keepHere(target, endpoints, tokens, { now: new Date(), signal: during })
+          : keepOnNode(node.stack, node.name, { target, endpoints }, tokens, during),
+      show: (url) => this.#show(url, byHand, signal),
     });
+  }
+
+  async #show(url: string, byHand: boolean, signal: AbortSignal): Promise<void> {
+    const command = byHand ? null : browserCommand(process.platform, process.env);
+    if (command !== null && (await openBrowser(url, command, signal))) {
+      await this.note(`The browser shows the login. If it does not, open this address:\n\n${url}\n`);
+    } else {
+      await this.note(`Open this address in a browser:\n\n${url}\n`);
+    }
   }
 
   protected override exitCodeOf({ action, logged_in }: LoginResult): number {

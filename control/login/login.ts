@@ -1,4 +1,4 @@
-/** `login`: OAuth 2.0 authorization code with PKCE, from the question at the provider's page to the tokens on disk. */
+/** `login`: OAuth 2.0 authorization code with PKCE, from the question at the provider's page to the tokens where they are kept. */
 
 import {
   AnswerRefused,
@@ -9,7 +9,6 @@ import {
 } from "../../runtime/client/token-endpoint.ts";
 import {
   type Credentials,
-  credentialsPath,
   type LoginEndpoints,
   readCredentials,
   removeCredentials,
@@ -19,45 +18,30 @@ import {
 import { ProviderError } from "../../runtime/contracts/errors.ts";
 import { parseAnswer } from "./answer.ts";
 import { listenForAnswer, type Page } from "./callback.ts";
+import { type LoginResult, resultHere } from "./result.ts";
 import type { LoginTarget } from "./target.ts";
 
-/** The document of `cairn login --json`. Never a token. */
-export interface LoginResult {
-  readonly schema: 1;
-  readonly action: "login" | "logout" | "status";
-  readonly provider: string;
-  /** Whether a call could be made now, maybe after a refresh. */
-  readonly logged_in: boolean;
-  /** Whether the command changed that. */
-  readonly changed: boolean;
-  readonly file: string;
-  readonly expires_at: string | null;
-  /** Whether the token can be refreshed at its end without a new login. */
-  readonly renewable: boolean;
-  readonly scopes: readonly string[];
-  /** False where an API key of the configuration comes first. */
-  readonly in_use: boolean;
-  /** Whether this directory has a deployed stack, whose nodes do not have this login. */
-  readonly deployed: boolean;
-}
-
-export interface LoginWork {
+export interface LoginWork<Kept> {
   readonly signal: AbortSignal;
   /** Deadline of the login, in milliseconds. */
   readonly deadlineMs: number;
   /** Port of 127.0.0.1 for the answer; 0: a free one. */
   readonly port: number;
-  readonly now: () => Date;
   /** Shows the address to the user, or opens it. */
   readonly show: (url: string) => Promise<void>;
   /** What was pasted; null: the browser brings the answer. */
   readonly paste: ((signal: AbortSignal) => Promise<string>) | null;
+  /** Puts the tokens where they are used from. */
+  readonly keep: (tokens: Tokens, signal: AbortSignal) => Promise<Kept>;
 }
 
 const DONE: Page = { status: 200, text: "You are logged in. This page can be closed." };
 
-/** ProviderError with the provider's message, PROVIDER_TIMEOUT after the deadline; UsageError for what cannot be an answer. */
-export async function logIn(target: LoginTarget, endpoints: LoginEndpoints, work: LoginWork): Promise<LoginResult> {
+/**
+ * What `keep` has made of the tokens. ProviderError with the provider's message, PROVIDER_TIMEOUT after the deadline; UsageError for
+ * what cannot be an answer; the errors of `keep`.
+ */
+export async function logIn<Kept>(provider: string, endpoints: LoginEndpoints, work: LoginWork<Kept>): Promise<Kept> {
   const oauth = await import("oauth4webapi");
   const state = oauth.generateRandomState();
   const verifier = oauth.generateRandomCodeVerifier();
@@ -66,7 +50,7 @@ export async function logIn(target: LoginTarget, endpoints: LoginEndpoints, work
   const ended = new AbortController();
   const deadline = AbortSignal.timeout(work.deadlineMs);
   const signal = AbortSignal.any([work.signal, deadline, ended.signal]);
-  const outcome = Promise.withResolvers<Credentials>();
+  const outcome = Promise.withResolvers<Kept>();
   outcome.promise.catch(() => undefined);
   signal.addEventListener("abort", () => outcome.reject(signal.reason), { once: true });
 
@@ -82,9 +66,7 @@ export async function logIn(target: LoginTarget, endpoints: LoginEndpoints, work
     try {
       const { redirectUri } = callback;
       const tokens = await exchangeCode(endpoints, { answer, state, redirectUri, verifier }, signal);
-      const credentials = credentialsOf(target.provider, tokens, endpoints, work.now());
-      await withCredentialsLock(target.home, target.provider, () => writeCredentials(target.home, credentials), signal);
-      outcome.resolve(credentials);
+      outcome.resolve(await work.keep(tokens, signal));
       return DONE;
     } catch (error) {
       outcome.reject(error);
@@ -100,25 +82,38 @@ export async function logIn(target: LoginTarget, endpoints: LoginEndpoints, work
         .then((text) => finish(parseAnswer(text)))
         .catch((error: unknown) => outcome.reject(error));
     }
-    return resultOf("login", target, await outcome.promise, { changed: true, now: work.now() });
+    return await outcome.promise;
   } catch (error) {
     work.signal.throwIfAborted();
-    throw explained(error, target.provider, deadline.aborted ? work.deadlineMs : null);
+    throw explained(error, provider, deadline.aborted ? work.deadlineMs : null);
   } finally {
     ended.abort();
     await callback.close();
   }
 }
 
+/** In the home directory of this machine. */
+export async function keepHere(
+  target: LoginTarget,
+  endpoints: LoginEndpoints,
+  tokens: Tokens,
+  { now, signal }: { readonly now: Date; readonly signal: AbortSignal },
+): Promise<LoginResult> {
+  const { home, provider } = target;
+  const credentials = credentialsOf(provider, tokens, endpoints, now);
+  await withCredentialsLock(home, provider, () => writeCredentials(home, credentials), signal);
+  return resultHere("login", target, credentials, { changed: true, now });
+}
+
 export async function logOut(target: LoginTarget, now: Date, signal: AbortSignal): Promise<LoginResult> {
   const { home, provider } = target;
   const changed = await withCredentialsLock(home, provider, () => removeCredentials(home, provider), signal);
-  return resultOf("logout", target, null, { changed, now });
+  return resultHere("logout", target, null, { changed, now });
 }
 
 export async function loginStatus(target: LoginTarget, now: Date): Promise<LoginResult> {
   const credentials = await readCredentials(target.home, target.provider);
-  return resultOf("status", target, credentials, { changed: false, now });
+  return resultHere("status", target, credentials, { changed: false, now });
 }
 
 function authorizationUrl(
@@ -149,29 +144,6 @@ function credentialsOf(provider: string, tokens: Tokens, { scopes }: LoginEndpoi
     expires_at: expiresInS === null ? null : new Date(now.getTime() + expiresInS * 1_000).toISOString(),
     scopes: [...(tokens.scopes ?? scopes)],
     obtained_at: now.toISOString(),
-  };
-}
-
-function resultOf(
-  action: LoginResult["action"],
-  { provider, home, keyComesFirst, deployed, endpoints }: LoginTarget,
-  credentials: Credentials | null,
-  { changed, now }: { readonly changed: boolean; readonly now: Date },
-): LoginResult {
-  const end = credentials?.expires_at ?? null;
-  const renewable = credentials !== null && credentials.refresh_token !== null;
-  return {
-    schema: 1,
-    action,
-    provider,
-    logged_in: credentials !== null && (renewable || end === null || Date.parse(end) > now.getTime()),
-    changed,
-    file: credentialsPath(home, provider),
-    expires_at: end,
-    renewable,
-    scopes: credentials?.scopes ?? [],
-    in_use: credentials !== null && endpoints !== null && !keyComesFirst,
-    deployed,
   };
 }
 

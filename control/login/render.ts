@@ -1,9 +1,11 @@
 /** A login in words. */
 
 import type { Mark } from "../output/terminal.ts";
-import type { LoginResult } from "./login.ts";
+import { visible } from "../output/visible.ts";
+import type { LoginResult, NodeLogin } from "./result.ts";
 
 export function loginText(result: LoginResult, mark: Mark): string {
+  if (result.deployed) return nodesText(result, mark);
   const { action, provider, logged_in: loggedIn, changed, expires_at: end, renewable } = result;
   if (action === "logout") {
     return changed ? `Logged out of ${provider}; the tokens are removed.` : `There was no login to ${provider}.`;
@@ -20,12 +22,28 @@ export function loginText(result: LoginResult, mark: Mark): string {
       : [
           `${mark.warn("Note:")} providers.${provider}.api_key comes first. Remove it from cairn.yaml to use the login.`,
         ]),
-    ...(result.deployed
-      ? [`${mark.warn("Note:")} the deployed nodes do not have this login: it counts on this machine alone.`]
-      : []),
-    ...(action === "login" && result.in_use && !result.deployed
-      ? [mark.dim("It counts from the next `cairn restart` on.")]
-      : []),
+    ...(action === "login" && result.in_use ? [mark.dim("It counts from the next `cairn restart` on.")] : []),
   ];
   return [head, ...notes].join("\n");
+}
+
+function nodesText({ action, provider, changed, file, nodes }: LoginResult, mark: Mark): string {
+  if (action === "logout") {
+    const [{ node } = { node: "" }] = nodes;
+    const here = file === null ? "" : " The tokens that this machine still had are removed, too.";
+    return changed ? `Logged out of ${provider} on ${node}.${here}` : `${node} had no login to ${provider}.`;
+  }
+  return nodes.map((node) => nodeText(provider, node, mark)).join("\n");
+}
+
+function nodeText(provider: string, login: NodeLogin, mark: Mark): string {
+  const { node, logged_in: loggedIn, expires_at: end, renewable, problem } = login;
+  if (loggedIn) {
+    const until = end === null ? "" : renewable ? ", renewed by itself" : `, until ${end}`;
+    const unused = login.in_use ? "" : ` ${mark.warn("Not used:")} providers.${provider}.api_key comes first.`;
+    return `${mark.good(`${node}: logged in to ${provider}${until}.`)}${unused}`;
+  }
+  if (problem !== null) return `${node}: ${mark.warn("no login that can be used")}. ${visible(problem)}`;
+  const why = end === null ? `not logged in to ${provider}` : `the login of ${provider} ended at ${end}`;
+  return `${node}: ${why}. Run \`cairn login ${provider} --node ${node}\`.`;
 }

@@ -1,7 +1,5 @@
 /** Which provider a login is about, and its configuration. */
 
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { type Config, LOGIN_KINDS, type LoginEndpoints, loginOf } from "../../runtime/config/index.ts";
 import { knownProvider } from "../../runtime/config/known-ids.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
@@ -12,13 +10,12 @@ import type { Deployment } from "../service/deployment.ts";
 
 export interface LoginTarget {
   readonly provider: string;
+  /** Of this machine; nodes of a deployed stack have home directories of their own. */
   readonly home: string;
   /** Null: the configuration has no client id. */
   readonly endpoints: LoginEndpoints | null;
   /** A key that is written down comes before the login. */
   readonly keyComesFirst: boolean;
-  /** Nodes of a deployed stack have home directories of their own. */
-  readonly deployed: boolean;
 }
 
 /** RUNTIME_NOT_FOUND, RUNTIME_INVALID_REQUEST for a provider without a subscription login, errors of the configuration. */
@@ -45,7 +42,6 @@ export async function loginTarget(
     home: deployment.home,
     endpoints: loginOf(provider),
     keyComesFirst: provider.api_key !== undefined,
-    deployed: existsSync(join(deployment.dir, "infra", "stack.json")),
   };
 }
 

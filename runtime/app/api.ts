@@ -12,6 +12,7 @@ import type {
   Webhook,
 } from "../contracts/channel.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
+import type { Logins } from "../contracts/logins.ts";
 import type { Gossip, Revocation } from "../contracts/membership.ts";
 import type { Visibility } from "../contracts/memory.ts";
 import type { Member, NodeEntry } from "../contracts/node-entry.ts";
@@ -342,6 +343,7 @@ export interface Application {
   /** By the ids of their channels. */
   readonly webhooks: ReadonlyMap<string, Webhook>;
   readonly pairings: Pick<Pairings, "list" | "approve" | "revoke">;
+  readonly logins: Logins;
   readonly peers: Peers;
   /** Whether the node with this id has the same database. */
   sharesDatabase(node: string): Promise<boolean>;

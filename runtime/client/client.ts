@@ -17,6 +17,7 @@ import {
   request,
 } from "./http.ts";
 import { jobCalls } from "./jobs.ts";
+import { type LoginCalls, loginCalls } from "./logins.ts";
 import { postMcp } from "./mcp.ts";
 import { meshCalls } from "./mesh.ts";
 import { type ReadingCalls, readingCalls } from "./reading.ts";
@@ -84,7 +85,7 @@ export interface DrainOptions {
  * Failures are CairnErrors, as the node raised them, or RUNTIME_NOT_RUNNING, CHANNEL_CONNECTION_LOST, RUNTIME_NOT_READY,
  * RUNTIME_CERTIFICATE_REFUSED of the way there.
  */
-export interface Client extends AccessCalls, ReadingCalls, RolloutCalls, ScheduleCalls, VoiceCalls {
+export interface Client extends AccessCalls, LoginCalls, ReadingCalls, RolloutCalls, ScheduleCalls, VoiceCalls {
   live(options?: CallOptions): Promise<void>;
   /** False while the node is starting, draining, without database, or not there at all. */
   ready(options?: CallOptions): Promise<boolean>;
@@ -188,6 +189,7 @@ export function createClientOn(connection: Connection): Client {
   return {
     ...healthCalls(connection),
     ...accessCalls(connection),
+    ...loginCalls(connection),
     ...agentCalls(connection),
     ...adminCalls(connection),
     ...jobCalls(connection),

@@ -34,6 +34,11 @@ export function credentialsPath(home: string, provider: string): string {
   return join(home, "credentials", `${provider}.json`);
 }
 
+/** Whether a call could be made with them, maybe after a refresh. Pure. */
+export function isUsable({ refresh_token, expires_at: end }: Credentials, now: Date): boolean {
+  return refresh_token !== null || end === null || Date.parse(end) > now.getTime();
+}
+
 /** Null without a login. CONFIG_UNREADABLE when the file is there and cannot be used. */
 export async function readCredentials(home: string, provider: string): Promise<Credentials | null> {
   const path = credentialsPath(home, provider);

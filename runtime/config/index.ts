@@ -12,6 +12,7 @@ export {
 export {
   type Credentials,
   credentialsPath,
+  isUsable,
   readCredentials,
   removeCredentials,
   withCredentialsLock,
@@ -29,7 +30,7 @@ export {
   type LoadOptions,
   loadConfig,
 } from "./load.ts";
-export { LOGIN_KINDS, type LoginEndpoints, loginOf } from "./logins.ts";
+export { isConfidential, LOGIN_KINDS, type LoginEndpoints, loginOf } from "./logins.ts";
 export { NOT_IMPLEMENTED } from "./not-implemented.ts";
 export { createLearningRedactor, createRedactor, REDACT_PATHS, REDACTED, type Redactor } from "./redact.ts";
 export type { Environment, SecretReader } from "./references.ts";

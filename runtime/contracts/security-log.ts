@@ -15,6 +15,9 @@ export type SecurityEventName =
   /** Somebody is admitted to a channel, or no more. */
   | "pairing.approved"
   | "pairing.revoked"
+  /** A node was given a subscription login, or forgot it. */
+  | "login.stored"
+  | "login.removed"
   | "schedule.run"
   | "schedule.paused"
   | "schedule.resumed"

@@ -16,6 +16,7 @@ import { createUsageLedger } from "../app/usage/report.ts";
 import type { LoadedConfig } from "../config/index.ts";
 import type { Channel } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
+import type { Logins } from "../contracts/logins.ts";
 import type { Clock, NewId } from "../contracts/ports.ts";
 import type { AuditStatus } from "../plugins/hooks/safety/index.ts";
 import type { AgentParts } from "./agents.ts";
@@ -38,6 +39,7 @@ export interface ApplicationParts {
   readonly channels: ReadonlyMap<string, Channel>;
   readonly receivers: Pick<Receivers, "state">;
   readonly pairings: Pairings;
+  readonly logins: Logins;
   readonly lifecycle: NodeLifecycle;
   readonly registry: Pick<NodeRegistry, "members" | "find">;
   /** Asks another node who it is. */
@@ -97,6 +99,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       [...parts.channels].flatMap(([id, { webhook }]) => (webhook === undefined ? [] : [[id, webhook] as const])),
     ),
     pairings: parts.pairings,
+    logins: parts.logins,
     peers: createPeers({ id: node.id, find: parts.registry.find, clock }),
     sharesDatabase: turns.places.shares,
     archives: parts.backups.archives,

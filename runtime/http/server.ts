@@ -14,6 +14,7 @@ import { clientError, frameworkError, installErrorHandling } from "./errors.ts";
 import { registerForget } from "./forget.ts";
 import { registerHealth } from "./health.ts";
 import { registerJobs } from "./jobs.ts";
+import { registerLogins } from "./logins.ts";
 import { registerMcp } from "./mcp.ts";
 import { registerMemory } from "./memory.ts";
 import { registerMesh } from "./mesh.ts";
@@ -115,6 +116,7 @@ export function createServer(deps: ServerDeps): Server {
     registerAdmin(scope, shared);
     registerTokens(scope, shared);
     registerPairings(scope, shared);
+    registerLogins(scope, shared);
     registerWebhooks(scope, shared);
     registerForget(scope, shared);
     registerJobs(scope, shared);

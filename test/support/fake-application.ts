@@ -17,6 +17,7 @@ import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage, Webhook } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Selection } from "../../runtime/contracts/forgetting.ts";
+import type { GivenLogin } from "../../runtime/contracts/logins.ts";
 import { NO_USAGE } from "../../runtime/contracts/message.ts";
 import type { Member, NodeEntry } from "../../runtime/contracts/node-entry.ts";
 import type { ScheduleStatus } from "../../runtime/contracts/schedules.ts";
@@ -56,6 +57,7 @@ export interface FakeApplication extends Application {
   readonly restored: Buffer[];
   /** Whether each restore was to bring tokens along. */
   readonly restoredTokens: boolean[];
+  readonly givenLogins: GivenLogin[];
   /** Whether each import might write to agents' own sessions. */
   readonly importedTurnSessions: boolean[];
   /** Subscriptions to events that are open now. */
@@ -74,6 +76,18 @@ export interface FakeApplication extends Application {
   failed: (turnId: string) => boolean;
   finished: (turnId: string) => boolean;
 }
+
+const LOGIN = {
+  provider: "anthropic",
+  logged_in: true,
+  expires_at: "2030-01-31T12:00:00.000Z",
+  renewable: true,
+  scopes: ["user:inference"],
+  key_comes_first: false,
+  client_id: "client-of-the-operator",
+  token_url: "https://login.example.org/token",
+  problem: null,
+};
 
 const PAIRING = {
   channel: "telegram",
@@ -202,6 +216,7 @@ export function createFakeApplication(): FakeApplication {
     drains: [],
     restored: [],
     restoredTokens: [],
+    givenLogins: [],
     importedTurnSessions: [],
     subscriptions: { open: 0 },
     script: echo,
@@ -357,6 +372,15 @@ export function createFakeApplication(): FakeApplication {
         return PAIRING;
       },
       revoke: async () => PAIRING,
+    },
+    logins: {
+      list: async () => [LOGIN],
+      async store(provider, login) {
+        if (provider !== "anthropic") throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such provider.");
+        app.givenLogins.push(login);
+        return LOGIN;
+      },
+      remove: async () => true,
     },
     archives: {
       backup: () => app.backupChunks(),

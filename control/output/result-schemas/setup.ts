@@ -92,12 +92,28 @@ export const SETUP_SCHEMAS = {
     provider: z.string(),
     logged_in: z.boolean().describe("Whether a call could be made now, maybe after a refresh"),
     changed: z.boolean(),
-    file: z.string(),
+    file: z
+      .string()
+      .nullable()
+      .describe("Of this machine; null where it is about nodes, and where a logout of one removed nothing here"),
     expires_at: z.string().nullable(),
     renewable: z.boolean(),
     scopes: z.array(z.string()),
     in_use: z.boolean().describe("False where an API key of the configuration comes first"),
-    deployed: z.boolean().describe("Whether there is a deployed stack, whose nodes do not have this login"),
+    deployed: z.boolean().describe("Whether it is about nodes of a deployed stack"),
+    nodes: z
+      .array(
+        z.strictObject({
+          node: z.string(),
+          logged_in: z.boolean(),
+          expires_at: z.string().nullable(),
+          renewable: z.boolean(),
+          scopes: z.array(z.string()),
+          in_use: z.boolean(),
+          problem: z.string().nullable().describe("Why there is none that can be used, where that is known"),
+        }),
+      )
+      .describe("Those that it is about; empty for the login of this machine"),
   }),
   "plugins-list": z.strictObject({ plugins: z.array(plugin) }),
   "plugins-info": plugin,

@@ -389,6 +389,8 @@ describe("/openapi.json", () => {
       "/api/admin/drain",
       "/api/admin/jobs",
       "/api/admin/jobs/{task}/retry-failed",
+      "/api/admin/logins",
+      "/api/admin/logins/{provider}",
       "/api/admin/memory/backfill-tool-synth",
       "/api/admin/memory/backup",
       "/api/admin/memory/backups",
