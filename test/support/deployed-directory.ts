@@ -8,6 +8,8 @@ export interface DeployedShape {
   readonly ports: Readonly<Record<string, number>>;
   /** `agents` of cairn.yaml, in YAML's flow style; default: one agent `main` that any node may run. */
   readonly agents?: string;
+  /** `providers` of cairn.yaml, likewise; default: `offline`. */
+  readonly providers?: string;
   /** Whether the nodes have one database; default: true. */
   readonly shared?: boolean;
   /** Before the first `up` there is no record. */
@@ -19,14 +21,22 @@ export interface DeployedShape {
 }
 
 export async function deployedDirectory(dir: string, shape: DeployedShape): Promise<void> {
-  const { ports, agents = "{ main: {} }", shared = true, deployed = true, place = "local", more = "" } = shape;
+  const {
+    ports,
+    agents = "{ main: {} }",
+    providers = "{ offline: {} }",
+    shared = true,
+    deployed = true,
+    place = "local",
+    more = "",
+  } = shape;
   const names = Object.keys(ports);
   const nodes = names.map((name) => `{ name: ${name}, port: ${ports[name]} }`).join(", ");
   await writeFile(
     join(dir, "cairn.yaml"),
     `version: 1
 agents: ${agents}
-providers: { offline: {} }
+providers: ${providers}
 ${shared ? "memory: { postgres: { connection_string: '${SERVICE_PG_URL}' } }" : ""}
 deployment:
   name: lab
