@@ -64,7 +64,9 @@ it("a login reaches the running node, which refreshes it, keeps it over a restar
 
   expect(await filesWith(cli.home, secrets)).toEqual([]);
   expect(await filesWith(deployment.dir, secrets)).toEqual([]);
-  expect(await filesWith(deployment.dir, ["login.stored"])).toEqual([expect.stringContaining(join("home", "logs", "audit"))]);
+  expect(await filesWith(deployment.dir, ["login.stored"])).toEqual([
+    expect.stringContaining(join("home", "logs", "audit")),
+  ]);
   const printed = [done, out].map(({ stdout, stderr }) => stdout + stderr).join("") + first.output() + second.output();
   for (const secret of secrets) expect(printed).not.toContain(secret);
 });
@@ -109,4 +111,35 @@ it("the end that a node did not take is told, and the login before it stays", as
     message: expect.stringContaining("client_id"),
   });
   expect(await readCredentials(deployment.home, "anthropic")).toEqual(before);
+});
+
+it("doctor names the node that nobody has logged in to, and nothing after the login", async () => {
+  const { start, cli, env, logIn } = await deployedLogin();
+  await start();
+  const check = async () => {
+    const { stdout } = await cli.runInOwnProcess(["doctor", "--only", "providers.logins,providers.keys", "--json"], {
+      env,
+    });
+    return JSON.parse(stdout).checks.map(({ id, status, message, fix }: Record<string, string>) => ({
+      id,
+      status,
+      message,
+      fix,
+    }));
+  };
+  expect(await check()).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ id: "providers.keys", status: "pass" }),
+      expect.objectContaining({
+        id: "providers.logins",
+        status: "fail",
+        message: "Nobody has logged in to anthropic on one.",
+        fix: "Run `cairn login anthropic --node one`.",
+      }),
+    ]),
+  );
+  expect(await logIn()).toMatchObject({ code: 0 });
+  expect(await check()).toEqual(
+    expect.arrayContaining([expect.objectContaining({ id: "providers.logins", status: "pass" })]),
+  );
 });

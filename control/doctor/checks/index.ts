@@ -38,6 +38,7 @@ import { meshRegistry } from "./mesh/registry.ts";
 import { providersAvailable } from "./providers/available.ts";
 import { providersBudgets } from "./providers/budgets.ts";
 import { providersKeys } from "./providers/keys.ts";
+import { providersLogins } from "./providers/logins.ts";
 import { providersModels } from "./providers/models.ts";
 import { providersReachable } from "./providers/reachable.ts";
 import { providersSessions } from "./providers/sessions.ts";
@@ -126,6 +127,7 @@ export const CHECKS: readonly Check[] = [
   queuesBacklog,
   queuesSchedules,
   providersKeys,
+  providersLogins,
   providersReachable,
   providersModels,
   providersSessions,

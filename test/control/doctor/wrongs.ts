@@ -880,6 +880,14 @@ export const WRONGS: readonly Wrong[] = [
     variables: { KEY: "two words" },
   },
   {
+    id: "providers.logins",
+    when: "nobody has logged in",
+    status: "fail",
+    says: /Nobody has logged in to anthropic\./,
+    fix: /cairn login anthropic/,
+    yaml: "version: 1\nagents: { main: {} }\nproviders: { anthropic: { model: m, login: { client_id: c } } }\n",
+  },
+  {
     id: "providers.reachable",
     when: "nobody listens",
     status: "fail",

@@ -1,6 +1,7 @@
 /** Whether every provider that wants a key has one that can be sent. */
 
 import { isSecretReference } from "../../../../runtime/config/references.ts";
+import { providersWithLogin } from "../../../login/missing.ts";
 import { modelList, usedProviders } from "../../context/used-providers.ts";
 import { type Check, fail, pass, Unavailable, warn } from "../check.ts";
 
@@ -19,12 +20,16 @@ export const providersKeys: Check = {
         "Put the keys into .env, or into the environment.",
       );
     }
-    const used = usedProviders(await context.config());
+    const config = await context.config();
+    const used = usedProviders(config);
+    // See providers.logins.
+    const withLogin = new Set(providersWithLogin(config));
     if (used.length === 0)
       return fail("There is no provider.", "Name one under `providers`; `offline: {}` needs nothing.");
     const wrong = used.flatMap((entry) => {
       const list = modelList(entry.provider);
       const key = entry.provider.api_key;
+      if (withLogin.has(entry.id)) return [];
       if (list === null || (key !== undefined && isSecretReference(key))) return [];
       if (!key) return list.needsKey ? [{ ...entry, what: "has no key" }] : [];
       // A header holds visible ASCII only.
