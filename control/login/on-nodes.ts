@@ -48,7 +48,7 @@ export async function checkNode(
   signal: AbortSignal,
 ): Promise<void> {
   await onNode(stack, node, signal, async (connection) => {
-    refuseOpenWay(connection);
+    refuseUnencrypted(connection);
     const record = (await recordsOf(connection, signal)).find((one) => one.provider === provider);
     const bring = `Bring the configuration to it with \`cairn infra up\`, then run \`cairn login ${provider}\` again.`;
     if (record === undefined) {
@@ -84,7 +84,7 @@ export async function keepOnNode(
     scopes: tokens.scopes ?? endpoints.scopes,
   };
   const record = await onNode(stack, node, signal, async (connection) => {
-    refuseOpenWay(connection);
+    refuseUnencrypted(connection);
     return connection.client.storeLogin(provider, login, { signal });
   });
   return resultOnNodes("login", target, [nodeLogin(node, record)], { changed: true });
@@ -158,7 +158,7 @@ async function recordsOf({ client, node }: DeployedNode, signal: AbortSignal): P
   }
 }
 
-function refuseOpenWay({ url, node }: DeployedNode): void {
+function refuseUnencrypted({ url, node }: DeployedNode): void {
   if (isConfidential(url)) return;
   throw new RuntimeError("RUNTIME_INVALID_REQUEST", `The way to the node ${node} is not encrypted (${url}).`, {
     hint: "A login is sent over TLS, an SSH tunnel or this machine's loopback alone. Set runtime.tls, then `cairn infra up`.",
