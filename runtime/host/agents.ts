@@ -12,7 +12,7 @@ import type { Provider } from "../contracts/provider.ts";
 import type { Tool } from "../contracts/tool.ts";
 import { LIMITS } from "../domain/budget.ts";
 import { selectAgentTools } from "../domain/tool-selection.ts";
-import type { AuditFile } from "../plugins/hooks/safety/index.ts";
+import { type AuditFile, type AuditLog, createAuditLog } from "../plugins/hooks/safety/index.ts";
 import { safety } from "../plugins/hooks/safety/manifest.ts";
 import { createWorkspaceGate } from "../plugins/tools/index.ts";
 import type { ToolNeeds } from "../plugins/tools/manifest.ts";
@@ -43,6 +43,8 @@ export interface AgentParts {
   readonly tools: ToolRegistry;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly hooks: HookPipeline;
+  /** Null where the configuration has switched it off for tool calls. */
+  readonly audit: AuditLog | null;
 }
 
 export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
@@ -80,7 +82,8 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
   );
   warnOfUnknownTools(config, builtIn, logger);
   const tools = new ToolRegistry(builtIn);
-  return { agents: createAgents(config, workspacesOfOthers), tools, providers, hooks };
+  const audit = config.runtime.safety.audit ? createAuditLog({ file: auditFile, redact }) : null;
+  return { agents: createAgents(config, workspacesOfOthers), tools, providers, hooks, audit };
 }
 
 function createAgents(config: Config, workspacesOfOthers: string): Map<string, Agent> {

@@ -41,6 +41,7 @@ import type { SecurityLog } from "../contracts/security-log.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
 import { isoDay } from "../domain/time-window.ts";
 import type { Prices } from "../domain/usage.ts";
+import type { AuditLog } from "../plugins/hooks/safety/index.ts";
 import type { Service } from "./services.ts";
 import { createTestTurn, testAgent, testProvider } from "./test-turn.ts";
 
@@ -62,6 +63,8 @@ export interface TurnParts {
   /** One that sends nothing by itself: the node tests itself over it. */
   readonly testChannel: string;
   readonly hooks: HookPipeline;
+  /** Of tool calls; null where it is switched off. */
+  readonly audit: AuditLog | null;
   readonly limits: TurnLimits;
   readonly node: { readonly id: string; readonly name: string };
   /** One start of the process. */
@@ -153,7 +156,13 @@ export function composeTurns(parts: TurnParts) {
       logger,
     }),
     budgets: parts.budgets,
-    toolRunner: createToolRunner({ hooks, clock, logger }),
+    toolRunner: createToolRunner({
+      hooks,
+      clock,
+      logger,
+      recordRefusal: async (context, { code, message }) =>
+        parts.audit?.record("refused", context, { code, reason: message }),
+    }),
     display: createTurnDisplay({ channels, store, logger }),
     onWaiting: () => {
       outbox.kick();

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
+import { verifyAudit } from "../../control/audit/verify-audit.ts";
 import { createDeployment, type Deployment, type NodeProcess, startNode, TOKEN } from "../support/node-process.ts";
 
 const OFFLINE = { providers: { offline: {} }, agents: { main: { provider: "offline" } } };
@@ -81,7 +82,10 @@ test("the audit log tells who did what, and never a token", async () => {
   // The owner's token has been used from here before.
   expect((await node.request("/health")).status).toBe(200);
   await stop(node);
+  const verified = await verifyAudit(auditOf(deployment), { signal: AbortSignal.timeout(60_000) });
+  expect(verified).toMatchObject({ problems: [], without_hash: 0 });
   const lines = await linesOf(deployment);
+  expect(verified.verified).toBe(lines.length);
   const kinds = lines.map(({ event, outcome, by }) => [event, outcome, by].join(" ").trim());
   for (const kind of [
     "token.created begun owner",

@@ -5,6 +5,7 @@
 
 import { z } from "zod";
 import { updateHistory, updatePlan, updateResult } from "../../update/result.ts";
+import { AUDIT_SCHEMAS } from "./audit.ts";
 import { BACKUP_SCHEMAS } from "./backup.ts";
 import { CAPTURE_SCHEMAS } from "./capture.ts";
 import { MEMORY_SCHEMAS, SESSIONS_SCHEMA } from "./memory.ts";
@@ -19,6 +20,7 @@ export const RESULT_SCHEMAS = {
   sessions: SESSIONS_SCHEMA,
   ...CAPTURE_SCHEMAS,
   ...BACKUP_SCHEMAS,
+  ...AUDIT_SCHEMAS,
   ...SCHEDULE_SCHEMAS,
   update: z.union([updateResult, updatePlan, updateHistory]),
 } as const;

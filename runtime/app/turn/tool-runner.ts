@@ -23,7 +23,15 @@ export type PreparedCall =
   | { readonly refused: ToolResult }
   | { readonly refused?: never; readonly call: ToolCall; readonly parallel: boolean; run(): Promise<ToolResult> };
 
-export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logger: Logger }): ToolRunner {
+export interface ToolRunnerDeps {
+  readonly hooks: HookPipeline;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Records a call that is refused before any hook sees it. Never rejects. */
+  recordRefusal?(context: ToolContext & { readonly call: ToolCall }, error: ToolError): Promise<void>;
+}
+
+export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
   const { hooks, clock, logger } = deps;
   const ajv = new Ajv({
     allErrors: true,
@@ -42,24 +50,28 @@ export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logg
     return validator;
   }
 
+  async function refuse(call: ToolCall, context: ToolContext, error: ToolError): Promise<PreparedCall> {
+    await deps.recordRefusal?.({ ...context, call }, error);
+    return { refused: describe(error, logger) };
+  }
+
   return {
     async prepare(call, context, tools, signal) {
       const tool = tools.get(call.name);
       if (!tool) {
-        return {
-          refused: failure(
-            `TOOL_UNKNOWN: there is no tool "${call.name}". Known tools: ${[...tools.keys()].join(", ") || "none"}.`,
-          ),
-        };
+        const names = [...tools.keys()].join(", ") || "none";
+        const sentence = `There is no tool "${call.name}". Known tools: ${names}.`;
+        return refuse(call, context, new ToolError("TOOL_UNKNOWN", sentence));
       }
-      if ("__invalid_json" in call.arguments)
-        return { refused: failure("TOOL_INVALID_ARGUMENTS: the arguments were not valid JSON.") };
+      if ("__invalid_json" in call.arguments) {
+        return refuse(call, context, new ToolError("TOOL_INVALID_ARGUMENTS", "The arguments were not valid JSON."));
+      }
       // A copy: the validator fills defaults in.
       const args: Record<string, unknown> = structuredClone(call.arguments);
       const validate = validatorOf(tool);
       if (!validate(args)) {
         const problems = ajv.errorsText(validate.errors, { separator: "; ", dataVar: "arguments" });
-        return { refused: failure(`TOOL_INVALID_ARGUMENTS: ${problems}.`) };
+        return refuse(call, context, new ToolError("TOOL_INVALID_ARGUMENTS", `${problems}.`));
       }
       let prepared: ToolCall;
       let begun = false;
@@ -68,10 +80,10 @@ export function createToolRunner(deps: { hooks: HookPipeline; clock: Clock; logg
         if (begun) throw new ToolError("TOOL_REFUSED", "A hook asks before the call runs, and within its deadline.");
         return context.ask(question);
       };
-      const refuse = async () => {
+      const handNothing = async () => {
         throw new ToolError("TOOL_REFUSED", "A hook hands no task to another turn.");
       };
-      const ofHooks = { ...context, ask, delegate: refuse, spawn: refuse };
+      const ofHooks = { ...context, ask, delegate: handNothing, spawn: handNothing };
       try {
         const { pathArguments = [] } = tool;
         const before = { ...ofHooks, call: { ...call, arguments: args }, pathArguments };

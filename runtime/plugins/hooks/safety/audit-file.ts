@@ -1,12 +1,13 @@
 /**
- * The files of the audit log: one JSON object a line, one file a day. All lines go through one queue, in order, so that a later
- * version can chain them. A line that cannot be written is lost and counted, and nothing waits for it to become possible.
+ * The files of the audit log: one JSON object a line, one file a day. All lines go through one queue, in order, and each has a hash
+ * over those before it. A line that cannot be written is lost and counted, and nothing waits for it to become possible.
  */
 
 import { appendFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Logger } from "../../../contracts/ports.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
+import { endOfChain, Link, listAuditFiles, NO_HASH } from "../../../files/audit-chain.ts";
 
 export interface AuditFile {
   /** Adds a line with the time of now. Never rejects; resolves when the line is written, or lost. */
@@ -38,20 +39,44 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
   let lost = 0;
   /** Of these, the ones that no line has reported yet. */
   let unreported = 0;
+  /** The file that was written last, and its end; null: it is to be read. */
+  let end: ChainEnd | null = null;
 
   async function write(at: string, entry: Readonly<Record<string, unknown>>): Promise<void> {
+    const path = join(directory, `${at.slice(0, 10)}.jsonl`);
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      const gap = unreported > 0 ? lineOf({ at, event: "audit.gap", lost: unreported, reason: failing }) : "";
-      // A line that failed may be there in part: what comes next begins a line of its own.
-      const text = `${failing === null ? "" : "\n"}${gap}${lineOf({ at, ...entry })}`;
-      await appendFile(join(directory, `${at.slice(0, 10)}.jsonl`), text, { mode: 0o600 });
+      const current = end?.path === path ? end : await readEnd(path, end);
+      // A line that failed may be there in part, and is covered by the hash of the next one.
+      end = null;
+      const lines = [
+        ...(unreported > 0 ? [{ at, event: "audit.gap", lost: unreported, reason: failing }] : []),
+        { at, ...entry },
+      ];
+      const { text, hash } = chained(lines, current);
+      await appendFile(path, text, { mode: 0o600 });
+      end = { path, hash, isFirst: false, link: new Link(), isCut: false };
       if (failing !== null) logger.warn({ lost: unreported }, "the audit log can be written again");
       failing = null;
       unreported = 0;
     } catch (error) {
       lose(codeOf(error) ?? "UNKNOWN", error);
     }
+  }
+
+  /** Of a new file: it goes on from the newest that there is. */
+  async function readEnd(path: string, last: ChainEnd | null): Promise<ChainEnd> {
+    const files = await listAuditFiles(directory);
+    const own = files.find((file) => file.path === path);
+    const {
+      hash: ownHash,
+      link,
+      isCut,
+    } = own ? await endOfChain(path) : { hash: null, link: new Link(), isCut: false };
+    if (ownHash !== null) return { path, hash: ownHash, isFirst: false, link, isCut };
+    let hash = last?.hash ?? null;
+    for (const file of files.filter((other) => other !== own).reverse()) hash ??= (await endOfChain(file.path)).hash;
+    return { path, hash: hash ?? NO_HASH, isFirst: true, link, isCut };
   }
 
   function lose(reason: string, error?: unknown): void {
@@ -76,6 +101,33 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
   };
 }
 
-function lineOf(entry: Readonly<Record<string, unknown>>): string {
-  return `${JSON.stringify(entry)}\n`;
+interface ChainEnd {
+  readonly path: string;
+  /** The last one of the chain. */
+  readonly hash: string;
+  /** The file has no line of the chain yet. */
+  readonly isFirst: boolean;
+  /** What stands in the file behind the chain. */
+  readonly link: Link;
+  /** It does not end with a newline. */
+  readonly isCut: boolean;
+}
+
+function chained(
+  entries: readonly Readonly<Record<string, unknown>>[],
+  { hash: before, isFirst, link: behind, isCut }: ChainEnd,
+): { readonly text: string; readonly hash: string } {
+  let text = isCut ? "\n" : "";
+  let hash = before;
+  let link = behind;
+  link.add(text);
+  for (const [index, entry] of entries.entries()) {
+    const prev = isFirst && index === 0 ? `,"prev":"${hash}"` : "";
+    const covered = `${JSON.stringify(entry).slice(0, -1)}${prev}`;
+    link.add(covered);
+    hash = link.hash(hash);
+    text += `${covered},"hash":"${hash}"}\n`;
+    link = new Link();
+  }
+  return { text, hash };
 }

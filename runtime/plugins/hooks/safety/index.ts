@@ -12,6 +12,7 @@ import { createWorkspaceFenceHook, type PathGate } from "./workspace-fence.ts";
 
 export type { Approve } from "./approval.ts";
 export { type AuditFile, type AuditStatus, createAuditFile } from "./audit-file.ts";
+export { type AuditLog, createAuditLog } from "./audit-log.ts";
 export { type AuditAges, type AuditRotation, rotateAudit } from "./rotate-audit.ts";
 export type { PathGate } from "./workspace-fence.ts";
 

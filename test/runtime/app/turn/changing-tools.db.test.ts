@@ -47,7 +47,7 @@ describeDatabase("tools that change while a node runs", (open) => {
     const results = (await harness.transcript()).filter((row) => row.tool_name === "gone");
     expect(results.map((row) => row.tool_result)).toEqual([
       "gone ran",
-      'TOOL_UNKNOWN: there is no tool "gone". Known tools: swap, late.',
+      'TOOL_UNKNOWN: There is no tool "gone". Known tools: swap, late.',
     ]);
   });
 
