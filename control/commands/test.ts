@@ -6,6 +6,7 @@ import type { Interruption } from "../output/interruption.ts";
 import type { Mark } from "../output/terminal.ts";
 import { visible } from "../output/visible.ts";
 import { type SelfTest, type Step, selfTest } from "../self-test/self-test.ts";
+import { localServices } from "../service/channel-services.ts";
 import { defaultAgent, openConnection } from "../service/connect.ts";
 import { findDeployment } from "../service/deployment.ts";
 import { localSandbox } from "../service/sandbox.ts";
@@ -14,8 +15,8 @@ export default class Test extends NodeCommand<SelfTest> {
   static override summary = "Test the running node end to end";
 
   static override description =
-    "Asks the node, the store, the queues, the channels and the provider, sends one short message to an agent and finds it " +
-    "again. The message and its answer stay in the memory, as all others do. Exit code 1 when a step fails.";
+    "Asks the node, the store, the queues and each channel, sends one short message to an agent and finds it again, and one to " +
+    "an agent of each other provider. Messages and answers stay in the memory, as all others do. Exit code 1 when a step fails.";
 
   static override examples = ["<%= config.bin %> test", "<%= config.bin %> test --quick --json"];
 
@@ -37,6 +38,7 @@ export default class Test extends NodeCommand<SelfTest> {
       const agent = flags.agent ?? (await defaultAgent(deployment, client));
       const marker = `zx${randomUUID().replaceAll("-", "").slice(0, 14)}`;
       const sandbox = await localSandbox(deployment);
+      const services = await localServices(deployment);
       const timeoutMs = flags.timeout * 1_000;
       return await selfTest({
         client,
@@ -46,6 +48,7 @@ export default class Test extends NodeCommand<SelfTest> {
         timeoutMs,
         signal,
         ...(sandbox && { sandbox }),
+        ...(services && { services }),
       });
     } finally {
       await close();
@@ -64,7 +67,7 @@ export default class Test extends NodeCommand<SelfTest> {
     return [...shown.map((step) => this.#line(step, mark)), end].join("\n");
   }
 
-  #line({ name, status, message, fix, duration_ms: took }: Step, mark: Mark): string {
+  #line({ name, status, message, fix, parts = [], duration_ms: took }: Step, mark: Mark): string {
     const signs = {
       pass: mark.good("ok  "),
       warn: mark.warn("warn"),
@@ -72,7 +75,9 @@ export default class Test extends NodeCommand<SelfTest> {
       skip: mark.dim("skip"),
     };
     const time = this.#verbose ? mark.dim(` (${took} ms)`) : "";
-    const help = fix === null ? "" : `\n     ${mark.dim(fix)}`;
+    const wrong = parts.filter((part) => part.status === "fail");
+    const fixes = wrong.length > 0 ? wrong.map((part) => `${part.id}: ${part.fix ?? ""}`) : fix === null ? [] : [fix];
+    const help = [...new Set(fixes)].map((text) => `\n     ${mark.dim(visible(text))}`).join("");
     return `${signs[status]} ${name.padEnd(8)} ${visible(message)}${time}${help}`;
   }
 }

@@ -4,10 +4,18 @@
  */
 
 import type { Client, Health } from "../../runtime/client/index.ts";
-import { isWell } from "../../runtime/contracts/channel.ts";
 import { CairnError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { SELF_TEST_SESSION } from "../../runtime/contracts/reading.ts";
 import type { MissingSandbox } from "../service/sandbox.ts";
+import {
+  answeredPart,
+  availablePart,
+  type ChannelProblem,
+  channelParts,
+  type Part,
+  partsText,
+  providersToAsk,
+} from "./parts.ts";
 
 export const STEPS = ["node", "store", "queue", "channel", "sandbox", "provider", "recall"] as const;
 export type StepName = (typeof STEPS)[number];
@@ -19,6 +27,8 @@ export interface Step {
   readonly message: string;
   /** What to do next, where it failed or warns. */
   readonly fix: string | null;
+  /** Of the steps `channel` and `provider`: each channel, each provider. */
+  readonly parts?: readonly Part[];
   readonly duration_ms: number;
 }
 
@@ -26,7 +36,7 @@ export interface SelfTest {
   readonly schema: 1;
   readonly status: "pass" | "fail";
   readonly agent: string;
-  /** Conversation of the test; its two messages stay in the memory like all others. */
+  /** Conversation of the test; its messages stay in the memory like all others. */
   readonly session: string | null;
   readonly steps: readonly Step[];
 }
@@ -42,6 +52,8 @@ export interface SelfTestRequest {
   readonly signal: AbortSignal;
   /** What keeps agents' commands from running here, null where nothing does; absent where the node is on another machine. */
   readonly sandbox?: (signal: AbortSignal) => Promise<MissingSandbox | null>;
+  /** Which services of the channels are not well; absent where the node is on another machine. */
+  readonly services?: (signal: AbortSignal) => Promise<readonly ChannelProblem[]>;
   readonly now?: () => number;
   readonly onStep?: (step: Step) => void;
 }
@@ -68,6 +80,16 @@ class Warned extends Error {
   }
 }
 
+/** Thrown by a step some parts of which fail. */
+class PartsFailed extends Error {
+  readonly parts: readonly Part[];
+
+  constructor(parts: readonly Part[]) {
+    super(partsText(parts));
+    this.parts = parts;
+  }
+}
+
 interface Failed {
   readonly message: string;
   readonly fix: string;
@@ -83,7 +105,7 @@ export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
   const step = async (
     name: StepName,
     fix: string,
-    work: (signal: AbortSignal) => Promise<string>,
+    work: (signal: AbortSignal) => Promise<string | Outcome>,
   ): Promise<boolean> => {
     const made = await runStep(request, name, fix, work);
     steps.push(made);
@@ -122,15 +144,9 @@ export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
     return `${queues.length} queues, ${waiting} jobs waiting, none dead`;
   });
 
-  await step("channel", "See `cairn logs --grep channel`.", async () => {
+  await step("channel", "See `cairn logs --grep channel`.", async (own) => {
     needNode();
-    const channels = Object.entries(health?.channels ?? {});
-    const down = channels.filter(([, { state }]) => !isWell(state));
-    if (down.length > 0)
-      throw new Error(
-        down.map(([id, { state, reason }]) => `${id} is ${state}${reason ? `: ${reason}` : ""}`).join("; "),
-      );
-    return channels.map(([id, { state }]) => `${id} ${state}`).join(", ") || "none";
+    return checked(health === null ? [] : channelParts(health, (await request.services?.(own)) ?? []));
   });
 
   await step("sandbox", "See `cairn doctor --only system.sandbox`.", async (own) => {
@@ -141,22 +157,33 @@ export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
   });
 
   let reply = "";
-  const answered = await step("provider", "See `cairn provider`, and `cairn logs --level warn`.", async (own) => {
+  await step("provider", "See `cairn provider`, and `cairn logs --level warn`.", async (own) => {
     needNode();
-    if (session === null) return quickProvider(health, agent);
-    let text = "";
-    for await (const event of client.stream(agent, { session, text: sentence(marker) }, { signal: own })) {
-      if (event.type === "turn.failed") throw new Error(event.error.message);
-      if (event.type === "turn.finished") text = event.text;
+    if (health === null) throw new Skipped("the node does not answer");
+    if (health.agents[agent] === undefined) throw new Error(`The node hosts no agent ${agent}.`);
+    const parts: Part[] = [];
+    for (const { id, agent: by } of providersToAsk(health, agent)) {
+      const available = availablePart(health, id);
+      // What stands behind others alone is in no turn of its own.
+      if (session === null || by === null) parts.push(available);
+      else if (by === agent) {
+        const events = client.stream(agent, { session, text: sentence(marker) }, { signal: own });
+        const answer = await answeredPart(id, agent, events);
+        // Another provider may have answered in its place.
+        parts.push(answer.part.status === "pass" && available.status === "fail" ? available : answer.part);
+        reply = answer.reply;
+      } else {
+        const events = client.stream(by, { session: `${session}-${id}`, text: QUESTION }, { signal: own });
+        const { part } = await answeredPart(id, by, events);
+        parts.push(part.status === "pass" && available.status === "fail" ? available : part);
+      }
     }
-    if (text.trim() === "") throw new Error("The turn ended without a reply.");
-    reply = text;
-    return `${agent} answered with ${text.length} characters`;
+    return checked(parts);
   });
 
   await step("recall", "See `cairn memory stats`, and `cairn logs --level warn`.", async (own) => {
     if (session === null) throw new Skipped("--quick writes nothing that could be found");
-    if (!answered) throw new Skipped("no message was sent that could be found");
+    if (reply === "") throw new Skipped("no message was sent that could be found");
     const page = await client.memoryTool<Page>("memory_search", { query: marker, limit: 5 }, { signal: own });
     const found = page.results.find(({ content }) => content.includes(marker));
     if (found === undefined) throw new Error("The message of this test was stored, and the search does not find it.");
@@ -175,6 +202,12 @@ export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
   return { schema: 1, status, agent, session, steps };
 }
 
+interface Made {
+  readonly message: string;
+  readonly fix: string | null;
+  readonly parts?: readonly Part[];
+}
+
 interface Stats {
   readonly messages: { readonly total: number };
   readonly queues: readonly { readonly queue: string; readonly waiting: number; readonly failed: number }[];
@@ -189,31 +222,37 @@ interface Messages {
   readonly messages: readonly { readonly role: string; readonly content: string }[];
 }
 
+const QUESTION = "This is a self-test of the service. Please answer with one short sentence.";
+
 function sentence(marker: string): string {
-  return `This is a self-test of the service. Please answer with one short sentence. The word of this test is ${marker}.`;
+  return `${QUESTION} The word of this test is ${marker}.`;
 }
 
-function quickProvider(health: Health | null, agent: string): string {
-  const provider = health?.agents[agent]?.provider;
-  if (provider === undefined) throw new Error(`The node hosts no agent ${agent}.`);
-  const state = health?.providers[provider];
-  if (state?.available !== true) throw new Error(`The provider ${provider} of ${agent} is not available.`);
-  return `${provider} is available (not asked: --quick)`;
+interface Outcome {
+  readonly message: string;
+  readonly parts: readonly Part[];
+}
+
+/** PartsFailed where one of them fails. */
+function checked(parts: readonly Part[]): Outcome {
+  if (parts.some(({ status }) => status === "fail")) throw new PartsFailed(parts);
+  return { message: partsText(parts), parts };
 }
 
 async function runStep(
   { timeoutMs, signal, now = () => performance.now() }: SelfTestRequest,
   name: StepName,
   fix: string,
-  work: (signal: AbortSignal) => Promise<string>,
+  work: (signal: AbortSignal) => Promise<string | Outcome>,
 ): Promise<Step> {
   const began = now();
   const deadline = AbortSignal.timeout(timeoutMs);
-  const made = (status: Step["status"], { message, fix }: { message: string; fix: string | null }): Step => ({
+  const made = (status: Step["status"], { message, fix, parts }: Made): Step => ({
     name,
     status,
     message,
     fix,
+    ...(parts === undefined ? {} : { parts }),
     duration_ms: Math.round(now() - began),
   });
   try {
@@ -221,9 +260,14 @@ async function runStep(
     const late = new Promise<never>((_resolve, reject) => {
       deadline.addEventListener("abort", () => reject(new Error("late")), { once: true });
     });
-    return made("pass", { message: await Promise.race([work(own), late]), fix: null });
+    const outcome = await Promise.race([work(own), late]);
+    return made("pass", typeof outcome === "string" ? { message: outcome, fix: null } : { ...outcome, fix: null });
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof PartsFailed) {
+      const first = error.parts.find(({ status }) => status === "fail");
+      return made("fail", { message: error.message, fix: first?.fix ?? fix, parts: error.parts });
+    }
     if (error instanceof Warned) return made("warn", error);
     if (error instanceof Skipped) return made("skip", { message: error.message, fix: null });
     if (deadline.aborted) return made("fail", { message: `not done after ${timeoutMs / 1_000} s`, fix });

@@ -61,6 +61,7 @@ export function flagAnswers(flags: Readonly<Record<string, unknown>>, before: An
         const { path, key, value: given } = entryOf(leaf, text);
         const former = answerAt(tree, path);
         answer(path, key === null ? given : { ...(isTree(former) ? former : {}), [key]: given });
+        if (key !== null) answered.push([...path, key].join("."));
       }
     }
   }

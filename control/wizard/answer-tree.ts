@@ -144,12 +144,21 @@ export function answerLeaves(): readonly AnswerLeaf[] {
   return leavesOf(answersSchema, []);
 }
 
-/** The leaf that a path of an answer leads to; the path of a list leads to the names of its entries. */
+/** The leaf that a path of an answer leads to; the path of a list leads to the names of its entries, and that
+ * of an entry of a mapping to its value. */
 export function leafAt(leaves: readonly AnswerLeaf[], path: AnswerPath): AnswerLeaf {
   const id = patternOf(path);
-  const leaf = leaves.find((one) => one.id === id);
+  const leaf = leaves.find((one) => one.id === id) ?? leaves.flatMap((one) => entryLeaf(one, id))[0];
   if (!leaf) throw new Error(`There is no answer ${id}.`);
   return leaf;
+}
+
+/** The leaf of one entry of a mapping, as a value of its own. */
+function entryLeaf(leaf: AnswerLeaf, id: string): AnswerLeaf[] {
+  const found = bare(leaf.schema);
+  if (leaf.form !== "pairs" || !(found instanceof z.ZodRecord) || !id.startsWith(`${leaf.id}.`)) return [];
+  // The values of a mapping have a schema; the library's own type says less.
+  return [{ ...leaf, form: "entry", schema: found.valueType as z.ZodType }];
 }
 
 function leavesOf(schema: z.ZodObject, path: AnswerPath): AnswerLeaf[] {

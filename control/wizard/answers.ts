@@ -4,10 +4,10 @@
  */
 import { z } from "zod";
 import { canonicalListen, PROVIDER_KINDS, parseListen } from "../../runtime/config/index.ts";
-import { CHAT_KINDS } from "../../runtime/config/known-ids.ts";
 import { THINKING_LEVELS } from "../../runtime/config/schema/agents.ts";
 import { DEPLOYMENT_TARGETS, deploymentSection } from "../../runtime/config/schema/deployment.ts";
 import { dnsLabel, identifier, name, text, timezone, variableName } from "../../runtime/config/schema/scalars.ts";
+import { CHANNEL_IDS, settingFields } from "./channel-catalogue.ts";
 
 export const PHASES = ["deployment", "agents", "channels"] as const;
 export type Phase = (typeof PHASES)[number];
@@ -20,7 +20,6 @@ export interface AnswerMeta {
   readonly helpValue: string;
 }
 
-export const CHANNEL_IDS = CHAT_KINDS;
 const MEMORY_PLACES = ["embedded", "postgres", "datahub"] as const;
 
 const of = (phase: Phase, flag: string, helpValue = "VALUE"): AnswerMeta & Record<string, unknown> => ({
@@ -205,10 +204,10 @@ const agentAnswers = z.strictObject({
     .meta(of("agents", "thinking", "NAME=LEVEL")),
 });
 
-const channelAnswers = z.strictObject({
+const channelEntry = z.strictObject({
   id: z
     .enum(CHANNEL_IDS)
-    .describe(`Chat platform, once for each: ${CHANNEL_IDS.join(" or ")}.`)
+    .describe(`Channel, once for each: ${CHANNEL_IDS.join(", ")}.`)
     .meta(of("channels", "channel", "ID")),
   token_variable: variableName()
     .optional()
@@ -223,6 +222,29 @@ const channelAnswers = z.strictObject({
     .optional()
     .describe("Chat that another agent answers.")
     .meta(of("channels", "bind", "ID/CHAT=AGENT")),
+  settings: z
+    .record(text(), text())
+    .optional()
+    .describe("What else the channel has, such as telegram/webhook; of a secret, the variable that holds it.")
+    .meta(of("channels", "channel-setting", "ID/KEY=VALUE")),
+});
+
+const channelAnswers = channelEntry.superRefine(({ id, settings = {} }, issues) => {
+  const fields = settingFields(id);
+  for (const [key, value] of Object.entries(settings)) {
+    const field = fields.find((one) => one.key === key);
+    const path = ["settings", key];
+    if (field === undefined)
+      issues.addIssue({
+        code: "custom",
+        path,
+        message: `no such setting; there are ${fields.map((one) => one.key).join(", ")}`,
+      });
+    else if (field.variable !== undefined && !variableName().safeParse(value).success)
+      issues.addIssue({ code: "custom", path, message: `the name of a variable, such as ${field.variable}` });
+    else if (field.pattern?.test(value) === false)
+      issues.addIssue({ code: "custom", path, message: field.allowed ?? "another value" });
+  }
 });
 
 export const answersSchema = z.strictObject({

@@ -60,7 +60,13 @@ export function unattended({ lenient }: { readonly lenient: boolean }): Unattend
     async answer(question, leaf) {
       const usual = "default" in question ? question.default : undefined;
       const needed = question.kind === "host-key" || (question.kind === "input" && question.required);
-      if (lenient ? needed && usual === undefined : question.kind !== "input" || question.required)
+      if (
+        lenient
+          ? needed && usual === undefined
+          : question.kind === "input"
+            ? question.required
+            : question.kind !== "several"
+      )
         missing.add(`--${leaf.flag}`);
       return usual;
     },

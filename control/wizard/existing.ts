@@ -10,7 +10,7 @@ import { systemWords } from "../../runtime/contracts/system-errors.ts";
 import { exists } from "../../runtime/files/durable.ts";
 import { inspectCurrent } from "../configuration/current.ts";
 import { type AnswerPath, type AnswerTree, answerLeaves, isTree, patternOf, withAnswer } from "./answer-tree.ts";
-import { CHANNEL_IDS } from "./answers.ts";
+import { CHANNEL_IDS, settingFields } from "./channel-catalogue.ts";
 
 export interface Existing extends ExistingAnswers {
   readonly text: string;
@@ -79,7 +79,8 @@ function existingAnswers(tree: TreeMap): ExistingAnswers {
     const leaf = leaves.get(patternOf(path));
     const secret = typeof value === "string" && holdsSecret(value);
     const plain = !secret && !JSON.stringify(value).includes("${") && !String(value).startsWith("op://");
-    const allowed = leaf === undefined || leaf.form === "names" || leaf.schema.safeParse(value).success;
+    const allowed =
+      value !== "" && (leaf === undefined || leaf.form === "names" || leaf.schema.safeParse(value).success);
     if (plain && allowed) answers = withAnswer(answers, path, value);
     else pinned.push(path.join("."));
   };
@@ -160,6 +161,10 @@ function takeChannels(at: At, take: Take): void {
     take([...path, "token_variable"], variableOf(at("channels", id, "token")));
     take([...path, "owner_id"], at("channels", id, "owner_id"));
     take([...path, "bindings"], at("channels", id, "channel_bindings"));
+    for (const { key, variable } of settingFields(id)) {
+      const value = at("channels", id, ...key.split("."));
+      take([...path, "settings", key], variable === undefined ? value : variableOf(value));
+    }
   }
 }
 

@@ -8,6 +8,7 @@ import {
 } from "../../runtime/config/index.ts";
 import { ConfigError } from "../../runtime/contracts/errors.ts";
 import type { Answers } from "./answers.ts";
+import { settingFields, TOKEN } from "./channel-catalogue.ts";
 import type { SecretQuestion } from "./phases/question.ts";
 import { serviceOf } from "./provider.ts";
 
@@ -66,8 +67,14 @@ export function secretsOf(answers: Answers): SecretQuestion[] {
     const variable = id === undefined || id === provider.id ? undefined : serviceOf(id)?.keyVariables[0];
     if (id !== undefined && variable !== undefined) wanted.push({ variable, purpose: "key", of: id });
   }
-  for (const { id, token_variable } of channels)
-    if (token_variable !== undefined) wanted.push({ variable: token_variable, purpose: "token", of: id });
+  for (const { id, token_variable, settings = {} } of channels) {
+    const of = (key: string) => ({ of: id, field: { channel: id, key, settings } });
+    if (token_variable !== undefined) wanted.push({ variable: token_variable, purpose: "token", ...of(TOKEN) });
+    for (const { key, variable } of settingFields(id)) {
+      const chosen = variable === undefined ? undefined : settings[key];
+      if (chosen !== undefined) wanted.push({ variable: chosen, purpose: "setting", ...of(key) });
+    }
+  }
   if (memory === "postgres") wanted.push({ variable: "SERVICE_PG_URL", purpose: "database", of: "PostgreSQL" });
   return wanted.filter(({ variable }, index) => wanted.findIndex((other) => other.variable === variable) === index);
 }

@@ -6,6 +6,7 @@
 import { type Document, isMap, isScalar, isSeq } from "yaml";
 import { deleteOwn, setOwn } from "../configuration/own-nodes.ts";
 import type { Answers } from "./answers.ts";
+import { settingFields } from "./channel-catalogue.ts";
 import type { EmbeddingChoice, ProviderChoice } from "./detect.ts";
 import { chosenProvider, furtherProvider } from "./provider.ts";
 
@@ -79,11 +80,16 @@ function providerEntry({ kind, model, baseUrl, keyVariable }: ProviderChoice): R
 }
 
 function channelSettings({ channels }: Answers): Setting[] {
-  return channels.flatMap(({ id, token_variable, owner_id, bindings = {} }): Setting[] => [
+  return channels.flatMap(({ id, token_variable, owner_id, bindings = {}, settings = {} }): Setting[] => [
     { path: ["channels", id], value: {}, entry: true },
     ...optional(["channels", id, "token"], token_variable === undefined ? undefined : reference(token_variable)),
     ...optional(["channels", id, "owner_id"], owner_id),
     ...optional(["channels", id, "channel_bindings"], Object.keys(bindings).length > 0 ? bindings : undefined),
+    ...settingFields(id).flatMap(({ key, variable }) => {
+      const value = settings[key];
+      const written = value === undefined || variable === undefined ? value : reference(value);
+      return optional(["channels", id, ...key.split(".")], written);
+    }),
   ]);
 }
 

@@ -3,6 +3,7 @@
  * a file of answers and the defaults take the same path; so the same answers make the same files. Pure.
  */
 import {
+  type AnswerLeaf,
   type AnswerTree,
   answerAt,
   answerLeaves,
@@ -90,7 +91,7 @@ export function stateAfter(state: FlowState, step: Step, value: unknown): FlowSt
 export function reopened(phase: Phase, { tree, answered }: FlowState): FlowState {
   const ofPhase = (id: string): boolean => {
     if (isSecretStep(id)) return phase === SECRETS_PHASE;
-    const leaf = answerLeaves().find((one) => matches(one.path, id.split(".")));
+    const leaf = answerLeaves().find((one) => matches(one, id.split(".")));
     return leaf?.phase === phase;
   };
   return { tree, answered: new Set([...answered].filter((id) => !ofPhase(id))) };
@@ -117,6 +118,10 @@ function answerQuestion({ tree, answered }: FlowState, question: Question, value
   return { tree: after, answered: new Set([...answered, idOf(question)].filter((id) => !open.includes(id))) };
 }
 
-function matches(pattern: readonly string[], path: readonly string[]): boolean {
-  return pattern.length === path.length && pattern.every((part, index) => part === "*" || part === path[index]);
+/** The step of one entry of a mapping is one of the mapping's. */
+function matches({ path: pattern, form }: AnswerLeaf, path: readonly string[]): boolean {
+  return (
+    (form === "pairs" ? pattern.length <= path.length : pattern.length === path.length) &&
+    pattern.every((part, index) => part === "*" || part === path[index])
+  );
 }

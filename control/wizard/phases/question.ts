@@ -16,7 +16,7 @@ interface Common {
   /** What fills the gaps of its words: the name of an agent, a host. */
   readonly about?: Readonly<Record<string, string>>;
   /** What is said before it is asked. */
-  readonly note?: "agents" | "heard" | "unheard";
+  readonly note?: "agents" | "heard" | "unheard" | "where";
 }
 
 export type Question =
@@ -24,6 +24,8 @@ export type Question =
   | (Common & { readonly kind: "confirm"; readonly default: boolean })
   /** Names, separated by commas. */
   | (Common & { readonly kind: "names"; readonly default: readonly string[] })
+  /** Any number of these. */
+  | (Common & { readonly kind: "several"; readonly choices: readonly Choice[]; readonly default: readonly string[] })
   /** `required` and no default: it has to be answered, and `--yes` alone cannot. */
   | (Common & {
       readonly kind: "input";
@@ -31,6 +33,11 @@ export type Question =
       readonly required: boolean;
       /** Values that are known to be there; another one may be typed. */
       readonly suggestions?: readonly string[];
+      /** What an empty answer means, where the words of the answer do not say it. */
+      readonly empty?: string;
+      readonly pattern?: RegExp;
+      /** What the pattern allows, in words. */
+      readonly allowed?: string;
     })
   /** `CHAT=AGENT`, separated by commas. */
   | (Common & { readonly kind: "pairs"; readonly default: Readonly<Record<string, string>> })
@@ -55,9 +62,15 @@ export interface PhaseInput {
 /** A value that goes into `.env`: asked hidden, never part of the answers, never kept between runs. */
 export interface SecretQuestion {
   readonly variable: string;
-  readonly purpose: "key" | "token" | "database";
+  readonly purpose: "key" | "token" | "setting" | "database";
   /** Provider or channel that it is for. */
   readonly of: string;
+  /** Of a channel. */
+  readonly field?: {
+    readonly channel: string;
+    readonly key: string;
+    readonly settings: Readonly<Record<string, string>>;
+  };
 }
 
 export function idOf({ path }: Pick<Question, "path">): string {

@@ -10,10 +10,12 @@ import { visible } from "../../output/visible.ts";
 import { wrap } from "../../output/wrap.ts";
 import type { AnswerLeaf } from "../answer-tree.ts";
 import { PHASES, type Phase } from "../answers.ts";
+import { offeredChannel } from "../channel-catalogue.ts";
 import { accepts } from "../detect/containers.ts";
 import { BACK, type Back, type Dialog } from "../dialog.ts";
 import type { Question } from "../phases/question.ts";
 import { isPlain } from "../secrets.ts";
+import { type Verified, verifySecret } from "../verify-secret.ts";
 import { foundLines } from "./found.ts";
 import { asked, askOrBack, BACK_KEY, type Context, type Prompts } from "./going-back.ts";
 import { reviewText } from "./review.ts";
@@ -184,6 +186,20 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
           return ask(({ confirm }, context) =>
             confirm({ message: asked(message, YES_OR_NO), default: question.default }, context),
           );
+        case "several":
+          return ask(({ checkbox }, context) =>
+            checkbox(
+              {
+                message: asked(message, ""),
+                choices: choicesOf(question, leaf).map((choice) => ({
+                  ...choice,
+                  checked: question.default.includes(choice.value),
+                })),
+                ...listed(question.choices.length),
+              },
+              context,
+            ),
+          );
         case "names":
           return type(question, leaf, question.default.join(", "));
         case "pairs":
@@ -196,19 +212,36 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
           return askHostKey(question, leaf);
       }
     },
-    secret: ({ purpose, of, variable }, typed) =>
-      askTyped("", ({ password }, context, check) =>
+    async secret(question, typed) {
+      const { purpose, of, variable, field } = question;
+      const fields = field === undefined ? [] : (offeredChannel(field.channel)?.setup.fields ?? []);
+      const label = fields.find(({ key }) => key === field?.key)?.label ?? of;
+      let verified: Verified = { kind: "unasked" };
+      const verdict = async (text: string): Promise<true | string> => {
+        if (text === "") return true;
+        if (!isPlain(text)) return WORDS.notPlain;
+        verified = await verifySecret(question, text, signal);
+        return verified.kind === "refused" ? verified.words : true;
+      };
+      const answer = await askTyped("", ({ password }, context, check) =>
         password(
           {
             message: asked(
-              filled(SECRET_TEXTS[purpose], { of, variable, empty: typed ? WORDS.typed : WORDS.later }),
+              filled(SECRET_TEXTS[purpose], { of, label, variable, empty: typed ? WORDS.typed : WORDS.later }),
               MASKED,
             ),
-            validate: check((text) => text === "" || isPlain(text) || WORDS.notPlain),
+            validate: check(verdict),
           },
           context,
         ),
-      ),
+      );
+      const outcome = outcomeOf(verified);
+      if (answer !== BACK && answer !== "" && outcome !== null) {
+        await say(outcome.warns ? mark.warn(wrapped(outcome.words)) : mark.dim(wrapped(outcome.words)));
+        keepSaid();
+      }
+      return answer;
+    },
     async resume(savedAt) {
       const message = filled(WORDS.resume, { when: shortTime(savedAt.toISOString()) });
       for (;;) {
@@ -266,13 +299,21 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
   }
 }
 
+/** What is said of a secret that was kept. */
+function outcomeOf(verified: Verified): { readonly words: string; readonly warns: boolean } | null {
+  if (verified.kind === "taken") return { words: verified.words, warns: false };
+  if (verified.kind !== "unreachable") return null;
+  return { words: filled(WORDS.unverified, { why: verified.words }), warns: true };
+}
+
 function wordsOf(question: Question, leaf: AnswerLeaf): { message: string; empty?: string } {
   const text = QUESTION_TEXTS[leaf.id];
   if (text === undefined) throw new Error(`There are no words for the question ${leaf.id}.`);
-  return { ...text, message: filled(text.message, question.about) };
+  const { empty } = { ...text, ...(question.kind === "input" ? question : {}) };
+  return { message: filled(text.message, question.about), ...(empty === undefined ? {} : { empty }) };
 }
 
-function choicesOf(question: Extract<Question, { kind: "select" }>, { id }: AnswerLeaf) {
+function choicesOf(question: Extract<Question, { kind: "select" | "several" }>, { id }: AnswerLeaf) {
   const meanings = CHOICE_TEXTS[id === "agents.*.provider" ? "provider.id" : id] ?? {};
   return question.choices.map(({ value, name, description }) => {
     const meaning = description ?? meanings[value];

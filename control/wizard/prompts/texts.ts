@@ -49,6 +49,8 @@ export const QUESTION_TEXTS: Readonly<Record<string, QuestionText>> = {
   "embedding.base_url": { message: "Address of the API that has {model}" },
   summaries: { message: "Let {id} summarize old messages, in the background?" },
   save_key: { message: "Copy from the environment into .env: {variables}?" },
+  channels: { message: "Where else shall people reach the agents? (`cairn chat` and HTTP are always there)" },
+  "channels.*.settings": { message: "{label}" },
   "channels.*.token_variable": { message: "Variable that holds the token of the {channel} bot" },
   "channels.*.owner_id": { message: "Your id on {channel}" },
   "channels.*.bindings": { message: "Chats of {channel} that another agent answers (CHAT=AGENT, ...)", empty: "none" },
@@ -76,11 +78,13 @@ export const NOTE_TEXTS = {
   heard: "In a container, 127.0.0.1 is the container itself: {host} leads from there to {id} on this machine.",
   unheard:
     "In a container, 127.0.0.1 is the container itself: {host} leads from there to this machine, where {id} does not listen yet. Let it listen there (Ollama: OLLAMA_HOST=0.0.0.0), see docs/models.md.",
+  where: "{where}",
 } as const;
 
 export const SECRET_TEXTS = {
   key: "Key of {of} for {variable}, kept in .env (empty: {empty})",
   token: "Token of the {of} bot for {variable}, kept in .env (empty: {empty})",
+  setting: "{label} for {variable}, kept in .env (empty: {empty})",
   database: "URL of {of} for {variable}, kept in .env (empty: {empty})",
 } as const;
 
@@ -106,6 +110,7 @@ export const WORDS = {
   keptDraft: "Nothing was written. The answers are kept: the same command goes on from here.",
   taken: "another program has port {port}: choose another one",
   required: "an answer is needed",
+  unverified: "{why} It was not tested, and is kept as typed.",
   notPlain: "no spaces, quotes, # or backslashes: write it into .env by hand",
   pair: "CHAT=AGENT, separated by commas",
 } as const;

@@ -18,6 +18,7 @@ export function checkTyped(question: Question, leaf: AnswerLeaf, typed: string):
     return pairs === null ? WORDS.pair : Object.keys(pairs).length === 0 || checkValue(leaf, pairs);
   }
   if (text === "") return "required" in question && !question.required ? true : WORDS.required;
+  if (question.kind === "input" && question.pattern?.test(text) === false) return question.allowed ?? WORDS.required;
   return checkValue(leaf, text);
 }
 

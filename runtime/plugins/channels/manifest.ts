@@ -35,6 +35,46 @@ export interface ChannelNeeds {
   readonly logger: Logger;
 }
 
+/** A value that a setup asks for. */
+export interface ChannelSetupField {
+  /** Its place below `channels.<id>`: `token`, `speech.model`. */
+  readonly key: string;
+  /** What is asked: `Model for speech`. */
+  readonly label: string;
+  /** The usual variable of a secret, of which cairn.yaml has the name alone. */
+  readonly variable?: string;
+  readonly usual?: string;
+  /** Key of a field whose answer is the usual one here, too. */
+  readonly like?: string;
+  /** What an empty answer means; without it an answer is needed. */
+  readonly empty?: string;
+  /** Where it is found, said before it is asked for. */
+  readonly where?: string;
+  /** Given by flags and files of answers alone. */
+  readonly unasked?: true;
+  readonly pattern?: RegExp;
+  /** What the pattern allows, in words. */
+  readonly allowed?: string;
+}
+
+/** A secret that was typed at a setup, with the other answers by their keys. */
+export interface TypedSecret {
+  readonly key: string;
+  readonly value: string;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** What a setup asks for an entry of `channels`. */
+export interface ChannelSetup {
+  /** What the owner's id is, and where it is found; absent: there is none. */
+  readonly owner?: { readonly where: string };
+  /** Whether its conversations can be bound to agents. */
+  readonly binds?: true;
+  readonly fields: readonly ChannelSetupField[];
+  /** What the platform says of a secret, in a sentence. CHANNEL_REFUSED where it does not take it; any other error where it cannot be asked. */
+  verify?(secret: TypedSecret, signal: AbortSignal): Promise<string>;
+}
+
 /** Its id is the `kind` in cairn.yaml. */
 export interface ChannelManifest<Made extends Channel = Channel> extends PluginManifest<"channel", ChannelNeeds, Made> {
   /** Its platform may post messages to a node (`channels.<id>.webhook`). */
@@ -47,6 +87,8 @@ export interface ChannelManifest<Made extends Channel = Channel> extends PluginM
     /** What the pattern allows, in words. */
     readonly allowed: string;
   };
+  /** Absent: a setup does not offer it. */
+  readonly setup?: ChannelSetup;
   /** For settings that name one of its conversations. */
   readonly conversation?: {
     readonly pattern: RegExp;

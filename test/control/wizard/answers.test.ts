@@ -75,6 +75,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   channel: ["telegram"],
   "channel-token": ["telegram=TOKEN"],
   "channel-owner": ["telegram=12"],
+  "channel-setting": ["telegram/webhook=https://cairn.example.org"],
   bind: ["telegram/7=nova"],
 };
 
@@ -93,7 +94,7 @@ describe("the schema of the answers", () => {
       expect(leaf.description, leaf.id).not.toBe("");
     }
     // Flags alone are asked for by no phase.
-    const unasked = ["deployment.shared_storage", "provider.kind", "deployment.nodes.*.pve_node", "channels"];
+    const unasked = ["deployment.shared_storage", "provider.kind", "deployment.nodes.*.pve_node"];
     const withWords = leaves.filter(({ id }) => QUESTION_TEXTS[id] !== undefined || unasked.includes(id));
     expect(withWords.map(({ id }) => id)).toEqual(leaves.map(({ id }) => id));
     for (const id of Object.keys(QUESTION_TEXTS)) expect(leaves.map((leaf) => leaf.id)).toContain(id);
@@ -152,7 +153,7 @@ describe("the schema of the answers", () => {
       }
     }
     const notAsked = leaves.filter(({ id }) => !asked.has(id)).map(({ id }) => id);
-    expect(notAsked).toEqual(["deployment.nodes.*.pve_node", "provider.kind", "channels"]);
+    expect(notAsked).toEqual(["deployment.nodes.*.pve_node", "provider.kind"]);
   });
 });
 

@@ -20,7 +20,7 @@ import {
   type Machine,
   writtenFiles,
 } from "../../support/terminal/setup-session.ts";
-import { TARGETS, WRITE } from "../../support/terminal/targets.ts";
+import { NO_CHANNELS, TARGETS, WRITE } from "../../support/terminal/targets.ts";
 import { KEYS, ROWS } from "../../support/terminal/terminal.ts";
 
 // Each test runs whole processes, which take their time on a busy machine.
@@ -130,6 +130,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
       ["How long shall main think?", ENTER],
       ["Search the memory by meaning", ENTER],
       ["Let ollama summarize old messages", ENTER],
+      ...NO_CHANNELS,
       ...WRITE,
       ...TARGETS.manual.finish,
     ]);
@@ -169,6 +170,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
       ["Model of ollama", ENTER],
       ["How long shall main think?", ENTER],
       ["Let ollama summarize old messages", ENTER],
+      ...NO_CHANNELS,
       [`ollama does not listen at ${host} yet`, ""],
       ...WRITE,
       ["Deploy now?", ENTER],
@@ -253,6 +255,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
     const shown = await session.until("no language model");
     for (const { id } of SERVICES) expect(`${shown}${session.shown()}`, id).toContain(id);
     session.type(ENTER);
+    await follow(session, NO_CHANNELS);
     await session.until("Write this?");
     session.type(KEYS.interrupt);
     expect(await session.ended).toBe(130);
@@ -270,6 +273,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
       ["Address of the HTTP server", ENTER],
       ["Names of the agents", ENTER],
       ["Language model provider", ENTER],
+      ...NO_CHANNELS,
       ["Write this?", ENTER],
     ]);
     expect(await session.ended).toBe(0);

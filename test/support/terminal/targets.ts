@@ -14,8 +14,8 @@ const ONE_AGENT: Script = [
   ["Names of the agents", ENTER],
   ["Language model provider", ENTER],
 ];
-/** No chat platform is offered: this version connects to none. */
-const NO_CHANNELS: Script = [];
+/** No channel is chosen. */
+export const NO_CHANNELS: Script = [["Where else shall people reach the agents?", ENTER]];
 
 export const TARGETS: Readonly<Record<"manual" | "docker" | "proxmox" | "kubernetes", TargetSetup>> = {
   manual: {
@@ -52,7 +52,7 @@ export const TARGETS: Readonly<Record<"manual" | "docker" | "proxmox" | "kuberne
       ["Provider of iris", ENTER],
       ["How long shall iris think?", `\u001b[B${ENTER}`],
     ],
-    channels: [["Key of anthropic for ANTHROPIC_API_KEY", ENTER]],
+    channels: [...NO_CHANNELS, ["Key of anthropic for ANTHROPIC_API_KEY", ENTER]],
     finish: [],
     flags: [
       ...["--target", "docker", "--stack", "fleet", "--docker-network", "cairn-net"],

@@ -15,7 +15,7 @@ export const channelsAudio: Check = {
     if (servers.length === 0) return skip("No channel listens or speaks.");
     const isDeployed = (await context.target()) !== null;
     const wrong = servers.flatMap((server) => {
-      const found = wrongWith(server, isDeployed);
+      const found = wrongWithAudio(server, isDeployed);
       return found === null ? [] : [{ ...found, text: `${server.path} ${found.text}` }];
     });
     const [first] = [...wrong].sort((a, b) => Number(b.certain) - Number(a.certain));
@@ -25,7 +25,7 @@ export const channelsAudio: Check = {
   },
 };
 
-interface Wrong {
+export interface Wrong {
   /** Whether the channel cannot work with it. */
   readonly certain: boolean;
   /** To be read after the path. */
@@ -33,7 +33,8 @@ interface Wrong {
   readonly fix: string;
 }
 
-function wrongWith({ path, url, model, answer }: AudioServer, isDeployed: boolean): Wrong | null {
+/** Null where all is well, and where it was not asked. */
+export function wrongWithAudio({ path, url, model, answer }: AudioServer, isDeployed: boolean): Wrong | null {
   if (answer.kind === "not-asked") return null;
   if (answer.kind === "unreachable") {
     const text = `cannot be reached at ${shown(url)} (${answer.reason})`;

@@ -12,8 +12,8 @@ import { chatMessage } from "./inbound.ts";
 import { createInteractions } from "./interactions.ts";
 import { createMessages } from "./messages.ts";
 import { createReceiving } from "./receiving.ts";
+import { SERVER } from "./server.ts";
 
-const SERVER = "https://discord.com/api";
 /** Discord shows for ten seconds that somebody types. */
 const TYPING_MS = 9_000;
 /** Between two changes of a message: a conversation takes five in five seconds, and its reply needs room, too. */

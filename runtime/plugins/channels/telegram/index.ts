@@ -12,9 +12,9 @@ import { connectionError, sendingError } from "./errors.ts";
 import { createInbound } from "./inbound.ts";
 import { createMessages } from "./messages.ts";
 import { createPolling, POLL_S } from "./polling.ts";
+import { SERVER } from "./server.ts";
 import { createWebhook } from "./webhook.ts";
 
-const SERVER = "https://api.telegram.org";
 /** Seconds that a request may take, beyond its long poll; a file takes longer to send, and less than the outbox waits for a sender. */
 const ANSWER_S = 20;
 const UPLOAD_S = 50;

@@ -13,5 +13,26 @@ export const telegram = {
     // The private chat with a user has that user's number.
     ofOwner: (ownerId) => ownerId,
   },
+  setup: {
+    owner: { where: "Your id is a number: the bot @userinfobot answers with it." },
+    binds: true,
+    fields: [
+      {
+        key: "token",
+        label: "Token of the telegram bot",
+        variable: "TELEGRAM_TOKEN",
+        where: "A bot is made in Telegram: write /newbot to @BotFather, which ends with the bot's token.",
+      },
+      {
+        key: "webhook",
+        label: "Public https address for Telegram to call",
+        empty: "the node asks Telegram itself",
+        pattern: /^https:\/\/\S+$/,
+        allowed: "an address that starts with https://",
+      },
+      { key: "base_url", label: "Address of the Bot API", unasked: true },
+    ],
+    verify: async (secret, signal) => (await import("./verify.ts")).verifyToken(secret, signal),
+  },
   create: async (needs) => (await import("./index.ts")).createTelegramChannel(needs),
 } as const satisfies ChannelManifest;
