@@ -1,6 +1,6 @@
 /** The channels and providers of a node one by one: which of them fails, with a code and what to do. */
 
-import type { Health, TurnEvent } from "../../runtime/client/index.ts";
+import type { Health, StreamEvent } from "../../runtime/client/index.ts";
 import { isWell } from "../../runtime/contracts/channel.ts";
 import { CairnError } from "../../runtime/contracts/errors.ts";
 
@@ -62,7 +62,7 @@ export function availablePart({ providers }: Health, id: string): Part {
 export async function answeredPart(
   id: string,
   agent: string,
-  events: AsyncIterable<TurnEvent>,
+  events: AsyncIterable<StreamEvent>,
 ): Promise<{ readonly part: Part; readonly reply: string }> {
   try {
     for await (const event of events) {

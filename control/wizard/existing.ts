@@ -155,7 +155,8 @@ function takeModels(at: At, take: Take, pinned: string[]): void {
 
 function takeChannels(at: At, take: Take): void {
   for (const id of CHANNEL_IDS) {
-    if (at("channels", id) === undefined) continue;
+    // One that is switched off is nothing that a setup has to know.
+    if (at("channels", id) === undefined || at("channels", id, "enabled") === false) continue;
     const path = ["channels", id];
     take([...path, "id"], id);
     take([...path, "token_variable"], variableOf(at("channels", id, "token")));

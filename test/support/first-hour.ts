@@ -12,6 +12,7 @@ import { createFakeTools } from "./fake-tools.ts";
 import { freePort } from "./ports.ts";
 import { drawnRows, drawnRuns, type StyledText } from "./terminal/drawn.ts";
 import { ENTER, follow, type Script } from "./terminal/setup-session.ts";
+import { NO_CHANNELS } from "./terminal/targets.ts";
 import { openTerminal, ROWS, type TerminalSession } from "./terminal/terminal.ts";
 
 export const COLUMNS = 100;
@@ -148,6 +149,7 @@ export async function firstHour(program: Program, { env, provider, memory, noted
     ["Names of the agents", ENTER],
     ...provider,
     ...memory,
+    ...NO_CHANNELS,
     ["Write this?", ENTER],
     ["Start it now?", ENTER],
     ["The node is ready.", ""],

@@ -189,6 +189,17 @@ export const NODE_SCHEMAS = {
         status: z.enum(["pass", "warn", "fail", "skip"]),
         message: z.string(),
         fix: z.string().nullable(),
+        parts: z
+          .array(
+            z.strictObject({
+              id: z.string(),
+              status: z.enum(["pass", "fail"]),
+              code: z.string().nullable(),
+              message: z.string(),
+              fix: z.string().nullable(),
+            }),
+          )
+          .optional(),
         duration_ms: z.number().nonnegative(),
       }),
     ),

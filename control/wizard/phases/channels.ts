@@ -38,22 +38,24 @@ function questionsOf(channel: Answers["channels"][number], severalAgents: boolea
         variable ??
         usual,
       required: empty === undefined,
-      ...(where === undefined ? {} : { note: "where" }),
+      ...(where === undefined || variable !== undefined ? {} : { note: "where" }),
       ...(empty === undefined ? {} : { empty }),
       ...(pattern === undefined ? {} : { pattern }),
       ...(allowed === undefined ? {} : { allowed }),
     });
   }
-  if (setup.owner !== undefined)
+  if (setup.owner !== undefined) {
+    const { where } = setup.owner;
     questions.push({
       kind: "input",
       path: ["channels", id, "owner_id"],
-      about: { channel: id, where: setup.owner.where },
-      note: "where",
+      about: { channel: id, where: where ?? "" },
       default: owner_id,
       required: true,
+      ...(where === undefined ? {} : { note: "where" }),
       ...owner,
     });
+  }
   if (setup.binds && (severalAgents || bindings !== undefined))
     questions.push({
       kind: "pairs",

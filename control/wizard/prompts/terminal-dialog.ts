@@ -216,31 +216,37 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
       const { purpose, of, variable, field } = question;
       const fields = field === undefined ? [] : (offeredChannel(field.channel)?.setup.fields ?? []);
       const label = fields.find(({ key }) => key === field?.key)?.label ?? of;
-      let verified: Verified = { kind: "unasked" };
-      const verdict = async (text: string): Promise<true | string> => {
-        if (text === "") return true;
-        if (!isPlain(text)) return WORDS.notPlain;
-        verified = await verifySecret(question, text, signal);
-        return verified.kind === "refused" ? verified.words : true;
-      };
-      const answer = await askTyped("", ({ password }, context, check) =>
-        password(
-          {
-            message: asked(
-              filled(SECRET_TEXTS[purpose], { of, label, variable, empty: typed ? WORDS.typed : WORDS.later }),
-              MASKED,
-            ),
-            validate: check(verdict),
-          },
-          context,
-        ),
-      );
-      const outcome = outcomeOf(verified);
-      if (answer !== BACK && answer !== "" && outcome !== null) {
-        await say(outcome.warns ? mark.warn(wrapped(outcome.words)) : mark.dim(wrapped(outcome.words)));
+      const { where } = fields.find(({ key }) => key === field?.key) ?? {};
+      const message = filled(SECRET_TEXTS[purpose], {
+        of,
+        label,
+        variable,
+        empty: typed ? WORDS.typed : WORDS.later,
+      });
+      if (where !== undefined) await say(mark.dim(wrapped(where)));
+      for (;;) {
+        const answer = await askTyped("", ({ password }, context, check) =>
+          password(
+            {
+              message: asked(message, MASKED),
+              validate: check((text) => text === "" || isPlain(text) || WORDS.notPlain),
+            },
+            context,
+          ),
+        );
+        if (answer === BACK || answer === "") return answer;
+        const verified = await verifySecret(question, answer, signal);
+        // What was typed hidden cannot be mended: it is typed anew.
+        if (verified.kind === "refused") {
+          await say(mark.warn(wrapped(verified.words)));
+          continue;
+        }
+        const outcome = outcomeOf(verified);
+        if (outcome !== null)
+          await say(outcome.warns ? mark.warn(wrapped(outcome.words)) : mark.dim(wrapped(outcome.words)));
         keepSaid();
+        return answer;
       }
-      return answer;
     },
     async resume(savedAt) {
       const message = filled(WORDS.resume, { when: shortTime(savedAt.toISOString()) });

@@ -67,7 +67,7 @@ export interface TypedSecret {
 /** What a setup asks for an entry of `channels`. */
 export interface ChannelSetup {
   /** What the owner's id is, and where it is found; absent: there is none. */
-  readonly owner?: { readonly where: string };
+  readonly owner?: { readonly where?: string };
   /** Whether its conversations can be bound to agents. */
   readonly binds?: true;
   readonly fields: readonly ChannelSetupField[];
@@ -87,7 +87,7 @@ export interface ChannelManifest<Made extends Channel = Channel> extends PluginM
     /** What the pattern allows, in words. */
     readonly allowed: string;
   };
-  /** Absent: a setup does not offer it. */
+  /** Absent: for a bot its token and the owner's id; a channel that is none is not offered. */
   readonly setup?: ChannelSetup;
   /** For settings that name one of its conversations. */
   readonly conversation?: {

@@ -62,6 +62,51 @@ describe("the self-test", () => {
     expect(result.steps.map(({ status }) => status)).toEqual(["pass", "pass", "pass", "pass", "skip", "pass", "pass"]);
   });
 
+  it("says of each channel and each provider how it is, and asks each provider by an agent that has it", async () => {
+    const provider = { available: true, model: "m", circuits: [] };
+    const node = workingNode();
+    const asked: string[] = [];
+    const several: FakeClient = {
+      ...node,
+      health: async () => ({
+        ...health,
+        agents: {
+          main: health.agents["main"] ?? { provider: "", model: "", active_turns: 0, queued: 0 },
+          iris: { provider: "broken", model: "m", active_turns: 0, queued: 0 },
+        },
+        providers: { ...health.providers, broken: provider, spare: { ...provider, available: false } },
+        channels: {
+          agent: { platform: "http", state: "up" },
+          bot: { platform: "x", state: "down", reason: "revoked" },
+        },
+      }),
+      async *stream(agent, message) {
+        asked.push(agent);
+        if (agent === "main") return yield* node.stream(agent, message);
+        yield {
+          type: "turn.failed",
+          turn_id: "t",
+          error: { code: "PROVIDER_UNAUTHORIZED", message: "no key", hint: "Give a key." },
+        } as never;
+      },
+    };
+    const result = await run(several);
+    expect(asked).toEqual(["main", "iris"]);
+    expect(result.status).toBe("fail");
+    const partsOf = (name: string) => result.steps.find((step) => step.name === name)?.parts ?? [];
+    expect(partsOf("channel")).toMatchObject([
+      { id: "agent", status: "pass", code: null, fix: null },
+      { id: "bot", status: "fail", code: "CHANNEL_CONNECTION_LOST", message: "down: revoked" },
+    ]);
+    expect(partsOf("provider")).toMatchObject([
+      { id: "offline", status: "pass" },
+      { id: "broken", status: "fail", code: "PROVIDER_UNAUTHORIZED", fix: "Give a key." },
+      { id: "spare", status: "fail", code: "PROVIDER_UNREACHABLE" },
+    ]);
+    // What was said to the agent that answers is found all the same.
+    expect(statuses(result)).toMatchObject({ provider: "fail", recall: "pass" });
+  });
+
   it("asks no model and writes nothing when it is to be quick", async () => {
     const node = workingNode();
     const result = await run(node, { quick: true });

@@ -4,7 +4,7 @@ import { DRAFT_FILE } from "../../../control/wizard/draft.ts";
 import { lacks } from "../../lanes/tools.ts";
 import { drawnRows } from "../../support/terminal/drawn.ts";
 import { createMachine, ENTER, follow, writtenFiles } from "../../support/terminal/setup-session.ts";
-import { TARGETS, WRITE } from "../../support/terminal/targets.ts";
+import { NO_CHANNELS, TARGETS, WRITE } from "../../support/terminal/targets.ts";
 import { KEYS, ROWS } from "../../support/terminal/terminal.ts";
 
 const ESC = "\u001b";
@@ -38,9 +38,10 @@ describe.skipIf(lacks("pseudo-terminal"))("a person who goes back in a setup", (
       ["Language model provider", "<"],
       ["Names of the agents", ENTER],
       ["Language model provider", ENTER],
+      ...NO_CHANNELS,
       ["Review (5 of 6)", ""],
       ["Write this?", "<"],
-      ["Language model provider", ENTER],
+      ...NO_CHANNELS,
       ...WRITE,
       ...TARGETS.manual.finish,
     ]);
@@ -81,8 +82,9 @@ describe.skipIf(lacks("pseudo-terminal"))("a person who goes back in a setup", (
     await follow(session, [
       ...deployment,
       ...agents,
+      ...NO_CHANNELS,
       ["Key of anthropic for ANTHROPIC_API_KEY", BACK],
-      ["How long shall iris think?", ENTER],
+      ...NO_CHANNELS,
       ["Key of anthropic for ANTHROPIC_API_KEY", `sk-very-secret${ENTER}`],
       ["Write this?", ESC],
       ["(empty: the one you typed)", ENTER],
@@ -113,6 +115,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a person who goes back in a setup", (
       ["A volume that all nodes share, ", ENTER],
       ["Time zone", `UTC${ENTER}`],
       ...TARGETS.proxmox.agents,
+      ...TARGETS.proxmox.channels,
       ...WRITE,
       ...TARGETS.proxmox.finish,
     ]);
