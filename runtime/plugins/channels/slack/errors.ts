@@ -4,7 +4,7 @@ import { WebAPIHTTPError, WebAPIPlatformError, WebAPIRequestError } from "@slack
 import { CairnError, ChannelError } from "../../../contracts/errors.ts";
 import { causeCodeOf } from "../../../contracts/system-errors.ts";
 
-const TOKEN_REFUSED =
+export const TOKEN_REFUSED =
   "Slack refuses the bot's token (token): it was revoked, or is mistyped. The app's page shows the present one (OAuth & Permissions, Bot User OAuth Token).";
 export const APP_TOKEN_REFUSED =
   "Slack refuses the app-level token (app_token): it was revoked, is mistyped, or lacks the scope connections:write. The app's page makes a new one (Basic Information, App-Level Tokens).";

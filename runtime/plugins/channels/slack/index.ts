@@ -12,8 +12,7 @@ import { createInteractions } from "./interactions.ts";
 import { createMessages } from "./messages.ts";
 import { createPace } from "./pace.ts";
 import { createReceiving } from "./receiving.ts";
-
-const SERVER = "https://slack.com/api";
+import { SERVER } from "./server.ts";
 
 export function createSlackChannel({
   id,

@@ -13,6 +13,7 @@ import type {
 } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
 import { createSlackChannel } from "../../../../../runtime/plugins/channels/slack/index.ts";
+import { slack } from "../../../../../runtime/plugins/channels/slack/manifest.ts";
 import { readable } from "../../../../../runtime/plugins/channels/slack/text.ts";
 import { type ChannelHarness, channelConformance } from "../../../../../runtime/testing/channel/index.ts";
 import { type SlackApp, type SlackFake, startSlackFake } from "../../../../fakes/slack/index.ts";
@@ -882,5 +883,28 @@ describe("a Slack channel", () => {
       await channel.send(reply(app, "last", sent ? { draft: sent } : {}));
       expect(textsOf(app)).toEqual(["last"]);
     });
+  });
+});
+
+describe("a token that is typed at a setup", () => {
+  it("is taken, or refused with where the right one is found, or cannot be judged", async () => {
+    const fake = await startSlackFake();
+    const { state } = fake.app();
+    const verify = (key: string, value: string) =>
+      slack.setup.verify({ key, value, settings: { base_url: `${fake.url}/` } }, AbortSignal.timeout(30_000));
+    expect(await verify("token", state.token)).toBe("Slack takes the token.");
+    expect(await verify("app_token", state.appToken)).toBe("Slack takes the token.");
+    await expect(verify("token", "xoxb-none")).rejects.toMatchObject({
+      code: "CHANNEL_REFUSED",
+      message: expect.stringContaining("OAuth & Permissions"),
+    });
+    // The other one is typed easily.
+    await expect(verify("app_token", state.token)).rejects.toMatchObject({
+      code: "CHANNEL_REFUSED",
+      message: expect.stringContaining("App-Level Tokens"),
+    });
+    fake.fault = "down";
+    await expect(verify("token", state.token)).rejects.toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+    await fake.close();
   });
 });

@@ -1,0 +1,2 @@
+/** Where Slack's Web API is. */
+export const SERVER = "https://slack.com/api";
