@@ -34,6 +34,8 @@ export interface BotState {
   /** Not confirmed yet. */
   readonly updates: Update[];
   readonly chats: Set<number>;
+  /** Groups that became supergroups: their new numbers. */
+  readonly moved: Map<number, number>;
   readonly sent: SentMessage[];
   /** Chat actions, as `1 typing`. */
   readonly actions: string[];
@@ -47,7 +49,8 @@ export interface BotState {
   webhookError: { readonly at: number; readonly message: string } | null;
   /** How what is at the webhook's address answers: its status. Undefined: nothing is delivered. */
   post: ((delivery: Delivery) => Promise<number>) | undefined;
-  nextMessage: number;
+  /** The number of a new message: a supergroup that was a group counts its own. */
+  nextMessageIn(chat: number): number;
   /** Long polls: those that are open, the most that were open at once, and those that were refused because one was. */
   readonly polls: { open: number; most: number; refused: number };
   /** Ids of updates that were confirmed, in order. */
@@ -82,10 +85,13 @@ export const tooMany = (retryAfterS: number): Refusal =>
 export function botState(me: User): BotState {
   let wake = Promise.withResolvers<void>();
   let nextUpdate = 1;
+  let nextMessage = 1;
+  const counts = new Map<number, number>();
   return {
     me,
     updates: [],
     chats: new Set(),
+    moved: new Map(),
     sent: [],
     actions: [],
     calls: [],
@@ -96,7 +102,12 @@ export function botState(me: User): BotState {
     webhookConnections: 40,
     webhookError: null,
     post: undefined,
-    nextMessage: 1,
+    nextMessageIn(chat) {
+      if (![...this.moved.values()].includes(chat)) return nextMessage++;
+      const next = (counts.get(chat) ?? 0) + 1;
+      counts.set(chat, next);
+      return next;
+    },
     polls: { open: 0, most: 0, refused: 0 },
     confirmed: [],
     refuse: undefined,

@@ -30,6 +30,8 @@ export interface TelegramBot {
   say(text: string, more?: Said): Message;
   /** Any update, also one that the platform would never send. */
   update(update: object): void;
+  /** A group of this number becomes a supergroup of another one. */
+  migrate(chat: number, to: number): void;
   revoke(): void;
 }
 
@@ -127,7 +129,7 @@ function botOf(token: string, state: BotState, revoke: () => void): TelegramBot 
         command === undefined ? {} : { entities: [{ type: "bot_command", offset: 0, length: command.length }] };
       state.chats.add(chat);
       const message = {
-        message_id: state.nextMessage++,
+        message_id: state.nextMessageIn(chat),
         from: user,
         chat: place,
         date: Math.floor(Date.now() / 1_000),
@@ -138,6 +140,23 @@ function botOf(token: string, state: BotState, revoke: () => void): TelegramBot 
       return message;
     },
     update: (update) => state.put(update),
+    migrate(chat, to) {
+      state.moved.set(chat, to);
+      state.chats.add(to);
+      const date = Math.floor(Date.now() / 1_000);
+      const [group, supergroup] = [
+        { id: chat, type: "group", title: "Group" },
+        { id: to, type: "supergroup", title: "Group" },
+      ];
+      const from = { id: 1, is_bot: false, first_name: "User 1" };
+      state.put({
+        message: { message_id: state.nextMessageIn(chat), from, chat: group, date, migrate_to_chat_id: to },
+      });
+      // Telegram names its own bot as who has written it.
+      const anonymous = { id: 1_087_968_824, is_bot: true, first_name: "Group", username: "GroupAnonymousBot" };
+      const more = { from: anonymous, sender_chat: supergroup, chat: supergroup, migrate_from_chat_id: chat };
+      state.put({ message: { message_id: state.nextMessageIn(to), date, ...more } });
+    },
     revoke,
   };
 }

@@ -127,6 +127,11 @@ function checkedText(value: unknown): string {
 
 function chatOf(bot: BotState, body: BotCall["body"]): number {
   const chat = Number(body["chat_id"]);
+  const to = bot.moved.get(chat);
+  if (to !== undefined) {
+    const parameters = { migrate_to_chat_id: to };
+    throw new Refusal(400, "Bad Request: group chat was upgraded to a supergroup chat", parameters);
+  }
   if (!bot.chats.has(chat)) throw new Refusal(400, "Bad Request: chat not found");
   return chat;
 }
@@ -135,9 +140,10 @@ function put(bot: BotState, body: BotCall["body"], text: string, files: SentMess
   const reply = body["reply_parameters"];
   const replyTo = (typeof reply === "string" ? JSON.parse(reply) : reply)?.message_id;
   const thread = body["message_thread_id"];
+  const chat = chatOf(bot, body);
   const message = {
-    id: bot.nextMessage++,
-    chat: chatOf(bot, body),
+    id: bot.nextMessageIn(chat),
+    chat,
     // The platform takes white space at the ends away.
     text: text.trim(),
     ...(thread === undefined ? {} : { thread: Number(thread) }),
@@ -163,8 +169,9 @@ function putFile(bot: BotState, method: string, body: BotCall["body"], value: un
 }
 
 function found(bot: BotState, body: BotCall["body"], verb: string): SentMessage {
+  const at = chatOf(bot, body);
   const message = bot.sent.find(
-    ({ id, chat, deleted }) => id === Number(body["message_id"]) && chat === Number(body["chat_id"]) && !deleted,
+    ({ id, chat, deleted }) => id === Number(body["message_id"]) && chat === at && !deleted,
   );
   if (message === undefined) throw new Refusal(400, `Bad Request: message to ${verb} not found`);
   return message;

@@ -33,6 +33,11 @@ export function isRefused(error: unknown): error is GrammyError {
   return error instanceof GrammyError && [400, 403, 413].includes(error.error_code);
 }
 
+/** Of a group that became a supergroup: what is sent to its former number is refused with it. */
+export function newNumberOf(error: unknown): number | undefined {
+  return error instanceof GrammyError ? error.parameters.migrate_to_chat_id : undefined;
+}
+
 function sentenceOf(error: unknown): string {
   if (error instanceof GrammyError) return refusalOf(error);
   if (!(error instanceof HttpError)) return "Telegram cannot be asked.";

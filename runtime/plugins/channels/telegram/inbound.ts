@@ -54,6 +54,11 @@ export function createInbound({ bot, ownerId, downloads, messages, logger }: Inb
   }
 
   return async ({ message }, username, signal) => {
+    if (message?.migrate_to_chat_id !== undefined) {
+      const { chat, migrate_to_chat_id: to } = message;
+      logger.warn({ from: chat?.id, to }, "a group became a supergroup: the configuration names it by a new number");
+      return;
+    }
     if (!isPerson(message)) return;
     let written: ChatMessage | undefined;
     try {

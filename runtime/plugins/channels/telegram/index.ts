@@ -11,6 +11,7 @@ import { createDownloads } from "./downloads.ts";
 import { connectionError, sendingError } from "./errors.ts";
 import { createInbound } from "./inbound.ts";
 import { createMessages } from "./messages.ts";
+import { createMoves } from "./moves.ts";
 import { createPolling, POLL_S } from "./polling.ts";
 import { SERVER } from "./server.ts";
 import { createWebhook } from "./webhook.ts";
@@ -31,12 +32,13 @@ export function createTelegramChannel(needs: ChannelNeeds): Channel {
   const polling = new Api(token, { apiRoot, timeoutSeconds: POLL_S + ANSWER_S });
   const api = new Api(token, { apiRoot, timeoutSeconds: ANSWER_S });
   const uploads = new Api(token, { apiRoot, timeoutSeconds: UPLOAD_S });
-  const messages = createMessages(api, uploads);
+  const moves = createMoves();
+  const messages = createMessages({ api, uploads, moves });
   const typing = createTyping({
     againMs: TYPING_MS,
     show: (conversation) => {
       const { chat, thread } = chatOf(conversation);
-      return api.sendChatAction(chat, "typing", thread);
+      return moves.follow(chat, (to) => api.sendChatAction(to, "typing", thread));
     },
   });
   const inbox = createChatMessages({

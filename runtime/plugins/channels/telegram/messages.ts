@@ -1,12 +1,14 @@
 /** Sends, edits and removes messages of a bot: in parts where they are longer than Telegram takes. */
 
 import { type Api, GrammyError, InputFile } from "grammy";
+import type { Message } from "grammy/types";
 import { LRUCache } from "lru-cache";
 import type { EditResult, KeepSent, OutboundMessage } from "../../../contracts/channel.ts";
 import type { WaitingQuestion } from "../../../contracts/stream.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
 import { chatOf } from "./chat-address.ts";
-import { isRefused } from "./errors.ts";
+import { isRefused, newNumberOf } from "./errors.ts";
+import { type Moves, messageAt, referenceTo } from "./moves.ts";
 
 export interface Messages {
   send(message: OutboundMessage, keep?: KeepSent): Promise<EditResult | null>;
@@ -33,30 +35,64 @@ const MOST_CHOICE = 60;
 /** Telegram takes a message twice where its first answer was not heard. */
 const MAY_REPEAT = "(This may have reached you before.)";
 
-type Part = (more: Parameters<Api["sendMessage"]>[2]) => Promise<{ readonly message_id: number }>;
+type More = Parameters<Api["sendMessage"]>[2];
+/** Resolves with what refers to the message. */
+type Part = (more: More) => Promise<string>;
 
-/** `uploads`: with the time that files take. */
-export function createMessages(api: Api, uploads: Api): Messages {
+export interface MessagesDeps {
+  readonly api: Api;
+  /** With the time that files take. */
+  readonly uploads: Api;
+  readonly moves: Moves;
+}
+
+export function createMessages({ api, uploads, moves }: MessagesDeps): Messages {
   /** Texts of messages that this process has sent or changed last: a draft that grows changes its last message. */
   const texts = new LRUCache<string, string>({ max: 500 });
 
-  async function say(chat: number, text: string, more: Parameters<Api["sendMessage"]>[2]) {
-    const sent = await api.sendMessage(chat, text, more);
-    texts.set(`${chat}:${sent.message_id}`, text);
-    return sent;
+  async function say(chat: number, text: string, more: More): Promise<string> {
+    const sent = await moves.follow(chat, (to) => api.sendMessage(to, text, to === chat ? more : withoutReply(more)));
+    texts.set(`${sent.chat.id}:${sent.message_id}`, text);
+    return referenceTo(chat, sent);
   }
 
-  async function change(chat: number, id: number, text: string): Promise<void> {
-    const key = `${chat}:${id}`;
+  function shows(chat: number, reference: string): string | undefined {
+    const message = messageAt(chat, reference);
+    return texts.get(`${message.chat}:${message.id}`);
+  }
+
+  async function change(chat: number, reference: string, text: string): Promise<void> {
+    const message = messageAt(chat, reference);
+    const key = `${message.chat}:${message.id}`;
     // Unknown until it is answered.
     texts.delete(key);
-    await api.editMessageText(chat, id, text).catch(unless("message is not modified"));
+    await api.editMessageText(message.chat, message.id, text).catch(unless("message is not modified"));
     texts.set(key, text);
   }
 
-  async function remove(chat: number, ids: readonly string[]): Promise<void> {
-    // One that is gone, or too old to be deleted, is no reason to send the reply again.
-    for (const id of ids) await api.deleteMessage(chat, Number(id)).catch(unlessRefused);
+  /** Where the message cannot be changed for a reason that `mends` names, a new one is sent. */
+  async function put(
+    chat: number,
+    reference: string | undefined,
+    text: string,
+    { more, mends }: { readonly more: More; readonly mends: (error: unknown) => boolean },
+  ): Promise<string> {
+    if (reference === undefined) return say(chat, text, more);
+    try {
+      await change(chat, reference, text);
+      return reference;
+    } catch (error) {
+      if (!mends(error)) throw error;
+      return say(chat, text, more);
+    }
+  }
+
+  async function remove(chat: number, references: readonly string[]): Promise<void> {
+    for (const reference of references) {
+      const message = messageAt(chat, reference);
+      // One that is gone, or too old to be deleted, is no reason to send the reply again.
+      await api.deleteMessage(message.chat, message.id).catch(unlessRefused);
+    }
   }
 
   function partsOf(
@@ -69,35 +105,30 @@ export function createMessages(api: Api, uploads: Api): Messages {
     const repeat = message.mayRepeat && isNew ? MAY_REPEAT : undefined;
     const written = pieces([text, notice, question && howToAnswer(question), repeat].filter(Boolean).join("\n\n")).map(
       (piece, index): Part =>
-        async (more) => {
-          const draft = Number(shown[index]);
-          if (!Number.isInteger(draft)) return say(chat, piece, { ...thread, ...more });
-          try {
-            await change(chat, draft, piece);
-            return { message_id: draft };
-          } catch (error) {
-            // It was deleted, or is too old to be changed.
-            if (!isRefused(error) || error.error_code !== 400) throw error;
-            return say(chat, piece, { ...thread, ...more });
-          }
-        },
+        // A draft may have been deleted, or is too old to be changed.
+        (more) =>
+          put(chat, shown[index], piece, { more: { ...thread, ...more }, mends: isBadRequest }),
     );
     const files = attachments.map(({ name, mediaType, data }): Part => {
       const bytes = Buffer.from(data, "base64");
       const isPicture = PICTURES.has(mediaType) && bytes.length <= MOST_PHOTO;
       return async (more) => {
         const place = { ...thread, ...more };
-        const asDocument = () => uploads.sendDocument(chat, new InputFile(bytes, name), place);
+        const upload = (method: "sendPhoto" | "sendDocument") =>
+          moves.follow<Message>(chat, (to) =>
+            uploads[method](to, new InputFile(bytes, name), to === chat ? place : withoutReply(place)),
+          );
         try {
-          if (!isPicture) return await asDocument();
-          return await uploads.sendPhoto(chat, new InputFile(bytes, name), place).catch((error: unknown) => {
+          if (!isPicture) return referenceTo(chat, await upload("sendDocument"));
+          const sent = await upload("sendPhoto").catch((error: unknown) => {
             // Of a shape that Telegram shows no picture of.
-            if (error instanceof GrammyError && error.error_code === 400) return asDocument();
+            if (isBadRequest(error)) return upload("sendDocument");
             throw error;
           });
+          return referenceTo(chat, sent);
         } catch (error) {
           if (!isRefused(error) || error.error_code === 403) throw error;
-          return api.sendMessage(chat, `The file ${name} could not be sent: ${error.description}.`, place);
+          return say(chat, `The file ${name} could not be sent: ${error.description}.`, place);
         }
       };
     });
@@ -112,11 +143,11 @@ export function createMessages(api: Api, uploads: Api): Messages {
       for (const [index, part] of parts.entries()) {
         if (sent !== null && index < 1 + sent.overflow.length) continue;
         const isLast = index === parts.length - 1;
-        const { message_id: id } = await part({
+        const id = await part({
           ...(index === 0 ? replyingTo(Number(message.replyTo)) : {}),
           ...(isLast ? buttons(message) : {}),
         });
-        sent = withPart(sent, String(id));
+        sent = withPart(sent, id);
         await keep?.(sent);
       }
       await remove(chatOf(message.address.conversation).chat, shown.slice(written));
@@ -128,13 +159,9 @@ export function createMessages(api: Api, uploads: Api): Messages {
       let sent: EditResult | null = null;
       for (const [index, piece] of pieces(text).entries()) {
         signal?.throwIfAborted();
-        const id = given[index];
-        if (id === undefined) {
-          sent = withPart(sent, String((await say(chat, piece, thread)).message_id));
-          continue;
-        }
-        if (texts.get(`${chat}:${id}`) !== piece) await change(chat, Number(id), piece);
-        sent = withPart(sent, id);
+        const shown = given[index];
+        const isShown = shown !== undefined && shows(chat, shown) === piece;
+        sent = withPart(sent, isShown ? shown : await put(chat, shown, piece, { more: thread, mends: hasMoved }));
       }
       if (sent === null) return null;
       signal?.throwIfAborted();
@@ -144,12 +171,13 @@ export function createMessages(api: Api, uploads: Api): Messages {
     async react(conversation, messageId, emoji) {
       // Which ones there are the platform decides, and says.
       const reaction = { type: "emoji", emoji } as Parameters<Api["setMessageReaction"]>[2][number];
-      await api.setMessageReaction(chatOf(conversation).chat, Number(messageId), [reaction]);
+      const message = messageAt(chatOf(conversation).chat, messageId);
+      await api.setMessageReaction(message.chat, message.id, [reaction]);
     },
     async say(conversation, text, replyTo) {
       const { chat, thread } = chatOf(conversation);
       for (const [index, piece] of pieces(text).entries()) {
-        await api.sendMessage(chat, piece, { ...thread, ...(index === 0 ? replyingTo(replyTo) : {}) });
+        await say(chat, piece, { ...thread, ...(index === 0 ? replyingTo(replyTo) : {}) });
       }
     },
   };
@@ -169,9 +197,14 @@ function withPart(sent: EditResult | null, id: string): EditResult {
 }
 
 /** A message that was deleted meanwhile is no reason not to answer. */
-function replyingTo(id: number | undefined): Parameters<Api["sendMessage"]>[2] {
+function replyingTo(id: number | undefined): More {
   if (id === undefined || !Number.isInteger(id)) return {};
   return { reply_parameters: { message_id: id, allow_sending_without_reply: true } };
+}
+
+/** In another chat its number is another message's. */
+function withoutReply({ reply_parameters: _, ...more }: NonNullable<More> = {}): More {
+  return more;
 }
 
 /** A message alone is a new one: it answers no question. */
@@ -181,12 +214,20 @@ function howToAnswer({ choices }: WaitingQuestion): string {
 }
 
 /** In the chat with the owner, where nobody else sees them. What is chosen comes as a command. */
-function buttons({ address, question }: OutboundMessage): Parameters<Api["sendMessage"]>[2] {
+function buttons({ address, question }: OutboundMessage): More {
   const { choices = [] } = question ?? {};
   if (choices.length === 0 || choices.length > MOST_CHOICES || chatOf(address.conversation).chat < 0) return {};
   if (choices.some((choice) => choice.length > MOST_CHOICE || choice.includes("\n"))) return {};
   const keyboard = choices.map((choice) => [{ text: `/answer ${choice}` }]);
   return { reply_markup: { keyboard, one_time_keyboard: true, resize_keyboard: true } };
+}
+
+function isBadRequest(error: unknown): boolean {
+  return error instanceof GrammyError && error.error_code === 400;
+}
+
+function hasMoved(error: unknown): boolean {
+  return newNumberOf(error) !== undefined;
 }
 
 function unlessRefused(error: unknown): undefined {

@@ -192,6 +192,20 @@ describe("a Telegram channel", () => {
       expect(textsOf(bot)[0]).toMatch(/this code within an hour: ABCD-EFGH\./);
     });
 
+    it("of a group that becomes a supergroup no message, and what is written there under its new number", async () => {
+      const { bot, channel, accepted, log } = await connected();
+      receiving(channel);
+      bot.say("before", { chat: -100 });
+      bot.migrate(-100, -1_000_000_000_200);
+      bot.say("after", { chat: -1_000_000_000_200 });
+      await until(() => bot.state.confirmed.length === 4);
+      expect(accepted.map(({ text, address }) => [text, address.conversation])).toEqual([
+        ["before", "-100"],
+        ["after", "-1000000000200"],
+      ]);
+      expect(log.join("\n")).toMatch(/became a supergroup.*-1000000000200|-1000000000200.*became a supergroup/);
+    });
+
     it("again what a stranger has written where it cannot be said whether they are admitted", async () => {
       const { bot, channel, accepted } = await connected();
       let tries = 0;
@@ -902,6 +916,59 @@ describe("a Telegram channel", () => {
       const change = channel.edit?.("1", primary, text.replaceAll("word", "term"), overflow, cancel.signal);
       await expect(change).rejects.toThrow();
       expect(textsOf(bot).map((shown) => shown.slice(0, 4))).toEqual(["term", "word"]);
+    });
+
+    it("what is under way in a group that becomes a supergroup in the supergroup, and changes nothing else there", async () => {
+      const { bot, channel } = await ready();
+      const [group, supergroup] = [-100, -1_000_000_000_200];
+      const address = { channel: "telegram", conversation: String(group), user: "1" };
+      bot.say("hello", { chat: group });
+      const draft = (await channel.send(reply("long ".repeat(1_500), { address }))) ?? { primary: "", overflow: [] };
+      bot.migrate(group, supergroup);
+      // Messages of the supergroup have the numbers that the draft's have.
+      for (let n = 1; n <= 4; n++) {
+        const other = { ...address, conversation: String(supergroup) };
+        await channel.send(reply(`another ${n}`, { address: other }));
+      }
+      const edited = await channel.edit?.(address.conversation, draft.primary, "while it writes", draft.overflow);
+      expect(edited).toEqual({ primary: `${supergroup}:6`, overflow: [] });
+      const again = await channel.edit?.(address.conversation, `${supergroup}:6`, "and goes on", []);
+      expect(again).toEqual(edited);
+      const attachments = [{ name: "a.txt", mediaType: "text/plain", data: Buffer.from("x").toString("base64") }];
+      const whole = { address, replyTo: "1", attachments, ...(edited ? { draft: edited } : {}) };
+      expect(await channel.send(reply("the reply", whole))).toEqual({
+        primary: `${supergroup}:6`,
+        overflow: [`${supergroup}:7`],
+      });
+      await channel.startTyping?.(address.conversation);
+      await until(() => bot.state.actions.length === 1);
+      await channel.stopTyping?.(address.conversation);
+      expect(bot.state.actions).toEqual([`${supergroup} typing`]);
+      const inSupergroup = bot.state.sent.filter(({ chat, deleted }) => chat === supergroup && !deleted);
+      expect(inSupergroup.map(({ text, files: [file] }) => file?.name ?? text)).toEqual([
+        "another 1",
+        "another 2",
+        "another 3",
+        "another 4",
+        "the reply",
+        "a.txt",
+      ]);
+    });
+
+    it("a reply of which a part was sent before the group became a supergroup: the rest, as an answer to nothing", async () => {
+      const { bot, channel } = await ready();
+      const [group, supergroup] = [-100, -1_000_000_000_200];
+      const address = { channel: "telegram", conversation: String(group), user: "1" };
+      bot.say("hello", { chat: group });
+      const text = "long ".repeat(1_500);
+      bot.migrate(group, supergroup);
+      const rest = await channel.send(reply(text, { address, replyTo: "1", sent: { primary: "2", overflow: [] } }));
+      expect(rest).toEqual({ primary: "2", overflow: [`${supergroup}:2`] });
+      await channel.send(reply("short", { address, replyTo: "1" }));
+      expect(bot.state.sent.map(({ chat, replyTo }) => [chat, replyTo])).toEqual([
+        [supergroup, undefined],
+        [supergroup, undefined],
+      ]);
     });
 
     it("reactions that Telegram knows", async () => {
