@@ -1,12 +1,15 @@
 /** What the platform keeps of a bot. */
 
-import type { Update, User } from "grammy/types";
+import type { MessageEntity, Update, User } from "grammy/types";
 import type { Delivery } from "./webhook.ts";
+
+export type Entity = Pick<MessageEntity, "type" | "offset" | "length">;
 
 export interface SentMessage {
   readonly id: number;
   readonly chat: number;
   text: string;
+  entities: readonly Entity[];
   readonly thread?: number;
   readonly replyTo?: number;
   readonly files: { readonly method: string; readonly name: string; readonly bytes: Buffer }[];

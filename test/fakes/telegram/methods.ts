@@ -1,6 +1,8 @@
 /** The methods of the Bot API that a bot of ours calls, with their refusals in the platform's words. */
 
+import { isDeepStrictEqual } from "node:util";
 import { type BotCall, type BotState, Refusal, type SentMessage, tooMany } from "./bot.ts";
+import { checkedEntities } from "./entities.ts";
 import { setWebhook, webhookInfo } from "./webhook.ts";
 
 type Method = (bot: BotState, call: BotCall) => unknown;
@@ -38,13 +40,13 @@ export const methods: Readonly<Record<string, Method>> = {
     }
     return true;
   },
-  sendmessage: (bot, { body }) => shown(bot, put(bot, body, checkedText(body["text"]))),
+  sendmessage: (bot, { body }) => shown(bot, put(bot, body, checkedText(body))),
   senddocument: (bot, { body }) => shown(bot, putFile(bot, "sendDocument", body, body["document"])),
   sendphoto: (bot, { body }) => shown(bot, putFile(bot, "sendPhoto", body, body["photo"])),
   editmessagetext(bot, { body }) {
     const message = found(bot, body, "edit");
-    const text = checkedText(body["text"]);
-    if (text === message.text) {
+    const { text, entities } = checkedText(body);
+    if (text === message.text && isDeepStrictEqual(entities, message.entities)) {
       throw new Refusal(
         400,
         "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
@@ -57,7 +59,7 @@ export const methods: Readonly<Record<string, Method>> = {
     );
     if (message.editedAt.length >= MOST_EDITS) throw tooMany(3);
     message.editedAt.push(now);
-    message.text = text;
+    Object.assign(message, { text, entities });
     message.edits++;
     return shown(bot, message);
   },
@@ -117,12 +119,14 @@ async function getUpdates(bot: BotState, { body, signal }: BotCall): Promise<unk
   }
 }
 
-function checkedText(value: unknown): string {
+interface Text extends Pick<SentMessage, "text" | "entities"> {}
+
+function checkedText({ text: value, entities }: BotCall["body"]): Text {
   const text = typeof value === "string" ? value : "";
   if (text.trim() === "") throw new Refusal(400, "Bad Request: message text is empty");
   if (text.length > MOST_TEXT) throw new Refusal(400, "Bad Request: message is too long");
   if (!text.isWellFormed()) throw new Refusal(400, "Bad Request: strings must be encoded in UTF-8");
-  return text;
+  return { text, entities: checkedEntities(entities, text) };
 }
 
 function chatOf(bot: BotState, body: BotCall["body"]): number {
@@ -136,7 +140,12 @@ function chatOf(bot: BotState, body: BotCall["body"]): number {
   return chat;
 }
 
-function put(bot: BotState, body: BotCall["body"], text: string, files: SentMessage["files"] = []): SentMessage {
+function put(
+  bot: BotState,
+  body: BotCall["body"],
+  { text, entities }: Text,
+  files: SentMessage["files"] = [],
+): SentMessage {
   const reply = body["reply_parameters"];
   const replyTo = (typeof reply === "string" ? JSON.parse(reply) : reply)?.message_id;
   const thread = body["message_thread_id"];
@@ -146,6 +155,7 @@ function put(bot: BotState, body: BotCall["body"], text: string, files: SentMess
     chat,
     // The platform takes white space at the ends away.
     text: text.trim(),
+    entities,
     ...(thread === undefined ? {} : { thread: Number(thread) }),
     ...(replyTo === undefined ? {} : { replyTo: Number(replyTo) }),
     files,
@@ -165,7 +175,7 @@ function putFile(bot: BotState, method: string, body: BotCall["body"], value: un
   if (name === undefined || bytes === undefined)
     throw new Refusal(400, "Bad Request: there is no document in the request");
   if (bytes.length === 0) throw new Refusal(400, "Bad Request: file must be non-empty");
-  return put(bot, body, "", [{ method, name, bytes }]);
+  return put(bot, body, { text: "", entities: [] }, [{ method, name, bytes }]);
 }
 
 function found(bot: BotState, body: BotCall["body"], verb: string): SentMessage {

@@ -5,10 +5,10 @@ import type { Message } from "grammy/types";
 import { LRUCache } from "lru-cache";
 import type { EditResult, KeepSent, OutboundMessage } from "../../../contracts/channel.ts";
 import type { WaitingQuestion } from "../../../contracts/stream.ts";
-import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
 import { chatOf } from "./chat-address.ts";
 import { isRefused, newNumberOf } from "./errors.ts";
 import { type Moves, messageAt, referenceTo } from "./moves.ts";
+import { formatted, isSame, plain, type Shown, withNotes } from "./texts.ts";
 
 export interface Messages {
   send(message: OutboundMessage, keep?: KeepSent): Promise<EditResult | null>;
@@ -24,8 +24,6 @@ export interface Messages {
   say(conversation: string, text: string, replyTo?: number): Promise<void>;
 }
 
-/** UTF-16 code units of a message (Bot API, sendMessage). */
-const MOST_TEXT = 4_096;
 /** Bytes of a picture that is shown as one (Bot API, sendPhoto); larger ones are sent as files. */
 const MOST_PHOTO = 10 * 1024 ** 2;
 const PICTURES = new Set(["image/jpeg", "image/png", "image/webp"]);
@@ -48,42 +46,45 @@ export interface MessagesDeps {
 
 export function createMessages({ api, uploads, moves }: MessagesDeps): Messages {
   /** Texts of messages that this process has sent or changed last: a draft that grows changes its last message. */
-  const texts = new LRUCache<string, string>({ max: 500 });
+  const texts = new LRUCache<string, Shown>({ max: 500 });
 
-  async function say(chat: number, text: string, more: More): Promise<string> {
-    const sent = await moves.follow(chat, (to) => api.sendMessage(to, text, to === chat ? more : withoutReply(more)));
-    texts.set(`${sent.chat.id}:${sent.message_id}`, text);
+  async function say(chat: number, { text, entities }: Shown, more: More): Promise<string> {
+    const sent = await moves.follow(chat, (to) =>
+      api.sendMessage(to, text, { ...(to === chat ? more : withoutReply(more)), entities }),
+    );
+    texts.set(`${sent.chat.id}:${sent.message_id}`, { text, entities });
     return referenceTo(chat, sent);
   }
 
-  function shows(chat: number, reference: string): string | undefined {
+  function shows(chat: number, reference: string): Shown | undefined {
     const message = messageAt(chat, reference);
     return texts.get(`${message.chat}:${message.id}`);
   }
 
-  async function change(chat: number, reference: string, text: string): Promise<void> {
+  async function change(chat: number, reference: string, shown: Shown): Promise<void> {
     const message = messageAt(chat, reference);
     const key = `${message.chat}:${message.id}`;
     // Unknown until it is answered.
     texts.delete(key);
-    await api.editMessageText(message.chat, message.id, text).catch(unless("message is not modified"));
-    texts.set(key, text);
+    const { text, entities } = shown;
+    await api.editMessageText(message.chat, message.id, text, { entities }).catch(unless("message is not modified"));
+    texts.set(key, shown);
   }
 
   /** Where the message cannot be changed for a reason that `mends` names, a new one is sent. */
   async function put(
     chat: number,
     reference: string | undefined,
-    text: string,
+    shown: Shown,
     { more, mends }: { readonly more: More; readonly mends: (error: unknown) => boolean },
   ): Promise<string> {
-    if (reference === undefined) return say(chat, text, more);
+    if (reference === undefined) return say(chat, shown, more);
     try {
-      await change(chat, reference, text);
+      await change(chat, reference, shown);
       return reference;
     } catch (error) {
       if (!mends(error)) throw error;
-      return say(chat, text, more);
+      return say(chat, shown, more);
     }
   }
 
@@ -103,7 +104,8 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
     const { chat, thread } = chatOf(address.conversation);
     const isNew = (message.sent === undefined ? 0 : idsOf(message.sent).length) >= shown.length;
     const repeat = message.mayRepeat && isNew ? MAY_REPEAT : undefined;
-    const written = pieces([text, notice, question && howToAnswer(question), repeat].filter(Boolean).join("\n\n")).map(
+    const notes = [notice, question && howToAnswer(question), repeat].filter(Boolean).join("\n\n");
+    const written = withNotes(formatted(text), notes).map(
       (piece, index): Part =>
         // A draft may have been deleted, or is too old to be changed.
         (more) =>
@@ -128,7 +130,8 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
           return referenceTo(chat, sent);
         } catch (error) {
           if (!isRefused(error) || error.error_code === 403) throw error;
-          return say(chat, `The file ${name} could not be sent: ${error.description}.`, place);
+          const sentence = `The file ${name} could not be sent: ${error.description}.`;
+          return say(chat, { text: sentence, entities: [] }, place);
         }
       };
     });
@@ -157,10 +160,10 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
       const { chat, thread } = chatOf(conversation);
       const given = [messageId, ...overflowIds];
       let sent: EditResult | null = null;
-      for (const [index, piece] of pieces(text).entries()) {
+      for (const [index, piece] of formatted(text).entries()) {
         signal?.throwIfAborted();
         const shown = given[index];
-        const isShown = shown !== undefined && shows(chat, shown) === piece;
+        const isShown = shown !== undefined && isSame(shows(chat, shown), piece);
         sent = withPart(sent, isShown ? shown : await put(chat, shown, piece, { more: thread, mends: hasMoved }));
       }
       if (sent === null) return null;
@@ -176,7 +179,7 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
     },
     async say(conversation, text, replyTo) {
       const { chat, thread } = chatOf(conversation);
-      for (const [index, piece] of pieces(text).entries()) {
+      for (const [index, piece] of plain(text).entries()) {
         await say(chat, piece, { ...thread, ...(index === 0 ? replyingTo(replyTo) : {}) });
       }
     },
@@ -185,11 +188,6 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
 
 function idsOf({ primary, overflow }: EditResult): readonly string[] {
   return [primary, ...overflow];
-}
-
-/** Telegram refuses what is white space alone. */
-function pieces(text: string): string[] {
-  return splitMarkdown(text.toWellFormed(), MOST_TEXT).filter((piece) => piece.trim() !== "");
 }
 
 function withPart(sent: EditResult | null, id: string): EditResult {

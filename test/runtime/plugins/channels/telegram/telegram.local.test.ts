@@ -918,6 +918,46 @@ describe("a Telegram channel", () => {
       expect(textsOf(bot).map((shown) => shown.slice(0, 4))).toEqual(["term", "word"]);
     });
 
+    it("the Markdown of agents as entities, also while it is written, and no words of the service's own", async () => {
+      const { bot, channel } = await ready();
+      const sent = await channel.send(reply("**bold and `code` …", { notice: "**not** [this](https://example.org)" }));
+      const shown = () => bot.state.sent.map(({ text, entities }) => [text, entities]);
+      expect(shown()).toEqual([
+        ["**bold and code …\n\n**not** [this](https://example.org)", [{ type: "code", offset: 11, length: 4 }]],
+      ]);
+      const link = "[**a**](https://example.org/) ";
+      await channel.edit?.("1", sent?.primary ?? "", link);
+      // The text is the same, and what shows it is not.
+      await channel.edit?.("1", sent?.primary ?? "", "*a*");
+      expect(shown()).toEqual([["a", [{ type: "italic", offset: 0, length: 1 }]]]);
+      expect(bot.state.sent[0]?.edits).toBe(2);
+      bot.say("/status");
+      receiving(channel);
+      await until(() => bot.state.sent.length === 2);
+      expect(bot.state.sent[1]?.entities).toEqual([]);
+    });
+
+    it("at most a hundred entities of a message, and all of its text", async () => {
+      const { bot, channel } = await ready();
+      await channel.send(reply("**😀** ".repeat(150)));
+      expect(bot.state.sent.map(({ text, entities }) => [text, entities.length])).toEqual([
+        ["😀 ".repeat(150).trim(), 100],
+      ]);
+    });
+
+    it("a code block that is split, as code in each message; a notice that has no room behind it in a message of its own", async () => {
+      const { bot, channel } = await ready();
+      const code = Array.from({ length: 500 }, (_, n) => `line ${n}`).join("\n");
+      await channel.send(reply(`\`\`\`ts\n${code}\n\`\`\``, { notice: "note ".repeat(800).trim() }));
+      expect(bot.state.sent.map(({ text, entities }) => [text.slice(0, 4), entities.map(({ type }) => type)])).toEqual([
+        ["line", ["pre"]],
+        ["line", ["pre"]],
+        ["note", []],
+      ]);
+      const [first, second] = textsOf(bot);
+      expect(`${first}\n${second}`).toBe(code);
+    });
+
     it("what is under way in a group that becomes a supergroup in the supergroup, and changes nothing else there", async () => {
       const { bot, channel } = await ready();
       const [group, supergroup] = [-100, -1_000_000_000_200];
