@@ -47,7 +47,8 @@ const STYLES: Readonly<Partial<Record<Nodes["type"], Style>>> = {
   delete: "strikethrough",
   heading: "bold",
 };
-const LINKED = new Set(["http:", "https:", "tg:", "mailto:"]);
+/** Of others Telegram makes no link, or the mention of a person. */
+const LINKED = new Set(["http:", "https:"]);
 
 export function formattedText(markdown: string): FormattedText {
   const marks: Marks = { cuts: [], spans: [] };

@@ -43,7 +43,7 @@ function checkPair(outer: Entity, inner: Entity): void {
 }
 
 function isLink(entity: Entity): boolean {
-  return "url" in entity && /^(?:https?|tg|mailto):/i.test(String(entity.url));
+  return "url" in entity && /^https?:/i.test(String(entity.url));
 }
 
 function refusal(what: string): Refusal {

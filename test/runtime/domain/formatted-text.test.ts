@@ -28,6 +28,11 @@ describe("Markdown is shown", () => {
     ["[a *b*](https://example.org/?q=1)", ["a b", "text_link: a b: https://example.org/?q=1", "italic: b"]],
     ["[`a`](https://example.org)", ["a", "text_link: a: https://example.org"]],
     ["[a](javascript:alert(1)) [b](/c) [d](file:///e)", ["[a](javascript:alert(1)) [b](/c) [d](file:///e)"]],
+    ["[a](mailto:a@example.org) <a@example.org>", ["[a](mailto:a@example.org) <a@example.org>"]],
+    [
+      "[a](tg://user?id=1) <https://example.org>",
+      ["[a](tg://user?id=1) https://example.org", "text_link: https://example.org: https://example.org"],
+    ],
     ["<b>a</b> &amp; \\*b\\*", ["<b>a</b> &amp; *b*"]],
     ["half **a `b", ["half **a `b"]],
     ["| a | b |\n|---|---|\n| 1 | 2 |", ["| a | b |\n|---|---|\n| 1 | 2 |"]],
