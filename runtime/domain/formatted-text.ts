@@ -50,7 +50,9 @@ const STYLES: Readonly<Partial<Record<Nodes["type"], Style>>> = {
 /** Of others Telegram makes no link, or the mention of a person. */
 const LINKED = new Set(["http:", "https:"]);
 
-export function formattedText(markdown: string): FormattedText {
+export function formattedText(source: string): FormattedText {
+  // The parser counts places without it.
+  const markdown = source.replace(/^\ufeff/, "");
   const marks: Marks = { cuts: [], spans: [] };
   read(fromMarkdown(markdown, PARSING), { source: markdown, marks, inside: new Set() });
   const code = marks.spans.filter(({ type }) => isCode(type));
@@ -133,7 +135,7 @@ function readCode({ value, lang, meta, ...node }: Code, { source, marks }: Readi
   const [, marker = "", info = ""] = /^(`{3,}|~{3,})([^\n]*)\n/.exec(source.slice(from, to)) ?? [];
   if (marker === "" || value.trim() === "") return;
   const begin = from + marker.length + info.length + 1;
-  const closing = /\n[ \t>]*(?:`{3,}|~{3,})[ \t]*$/.exec(source.slice(begin - 1, to));
+  const closing = /\r?\n[ \t>]*(?:`{3,}|~{3,})[ \t]*$/.exec(source.slice(begin - 1, to));
   const isClosed = closing?.[0].trim().endsWith(marker) ?? false;
   const end = closing && isClosed ? begin - 1 + closing.index : to;
   // More than a language's name is text.

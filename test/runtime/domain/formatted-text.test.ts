@@ -34,6 +34,11 @@ describe("Markdown is shown", () => {
       ["[a](tg://user?id=1) https://example.org", "text_link: https://example.org: https://example.org"],
     ],
     ["<b>a</b> &amp; \\*b\\*", ["<b>a</b> &amp; *b*"]],
+    ["\ufeff**a** b", ["a b", "bold: a"]],
+    [
+      "> **a**\r\n> b\r\n\r\n```ts\r\nc\r\n```\r\n-\t*d*",
+      ["a\r\nb\r\n\r\nc\r\n-\td", "blockquote: a\r\nb", "bold: a", "pre: c: ts", "italic: d"],
+    ],
     ["half **a `b", ["half **a `b"]],
     ["| a | b |\n|---|---|\n| 1 | 2 |", ["| a | b |\n|---|---|\n| 1 | 2 |"]],
     ["2 * 3 * 4 and snake_case_name", ["2 * 3 * 4 and snake_case_name"]],
