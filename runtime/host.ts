@@ -10,6 +10,7 @@ import { createLeaseTable } from "./app/leases.ts";
 import { createPairings } from "./app/pairings.ts";
 import { createReceivers } from "./app/receivers.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
+import { createTodoLists } from "./app/todo-lists.ts";
 import { hostableAgents } from "./app/turn/agents.ts";
 import { createBudgets } from "./app/usage/budgets.ts";
 import { createPeerClients } from "./client/peer.ts";
@@ -138,6 +139,7 @@ async function compose(
     loaded,
     memory,
     memoryTools: memoryParts.tools,
+    todoLists: createTodoLists(database),
     workspacesOfOthers: paths.workspacesOfOthers,
     auditFile,
     redact: options.redact,

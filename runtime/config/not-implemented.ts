@@ -34,14 +34,10 @@ export const UNBUILT_TOOLS = [
   "search_grep",
   "web_search",
   "web_fetch",
-  "ask_user",
-  "todo",
   "coding_pipeline",
   "subagent_spawn",
   "skill_list",
   "skill_manage",
-  "memory_stats",
-  "memory_get_full",
 ] as const;
 
 const VOICE_KEYS = ["transcription", "speech", "keep_audio"] as const;

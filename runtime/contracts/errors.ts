@@ -58,6 +58,8 @@ export const ERROR_CODES = {
   TOOL_SANDBOX_MISSING: traits("error", false, 503),
   TOOL_ABORTED: traits("warning", false, 499),
   TOOL_FAILED: traits("error", false, 500),
+  /** The same call had the same result several times in a row. */
+  TOOL_REPEATED: traits("warning", false, 409),
   TOOL_OUTCOME_UNKNOWN: traits("warning", false, 500),
 
   DELEGATION_NO_TARGET: traits("error", false, 404),

@@ -21,8 +21,8 @@ export interface ChatOptions {
    */
   readonly context?: string;
   /**
-   * What memory found for this turn, in its fence; never stored. It is data that others wrote: sent with the user's role,
-   * as a part of the newest user message, and never as the system's.
+   * What memory found for this turn, in its fence, and the agent's list; never stored. It is data that others wrote: sent with
+   * the user's role, as a part of the newest user message, and never as the system's.
    */
   readonly retrieved?: string;
   readonly tools?: readonly ToolDefinition[];

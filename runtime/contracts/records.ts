@@ -21,8 +21,16 @@ export interface MessageRecord {
 
 export type SummaryKind = "leaf" | "branch" | "root";
 
+/** Something that an agent has to do. */
+export interface TodoItem {
+  readonly text: string;
+  readonly state: "pending" | "in_progress" | "done";
+}
+
 /** Per-session settings; carried over by /new, kept across restarts. */
 export interface SessionSettings {
+  /** The agent's list, which ends with its conversation: /new does not carry it over. */
+  readonly todo?: readonly TodoItem[];
   readonly thinking?: "off" | "low" | "medium" | "high";
   readonly reasoning?: boolean;
   /** `model`, or `provider:model`. */

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import type { MemoryTools } from "../app/api.ts";
 import { createHookPipeline, type HookPipeline } from "../app/hooks.ts";
+import type { TodoLists } from "../app/todo-lists.ts";
 import { ToolRegistry } from "../app/tool-registry.ts";
 import type { Agent } from "../app/turn/agents.ts";
 import { agentWorkspace, type Config, type LoadedConfig } from "../config/index.ts";
@@ -28,6 +29,7 @@ export interface AgentHostDeps {
   readonly loaded: LoadedConfig;
   readonly memory: Memory;
   readonly memoryTools: MemoryTools;
+  readonly todoLists: TodoLists;
   /** Directory for the workspaces of users who are not the owner. */
   readonly workspacesOfOthers: string;
   readonly auditFile: AuditFile;
@@ -48,7 +50,8 @@ export interface AgentParts {
 }
 
 export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
-  const { loaded, memory, memoryTools, workspacesOfOthers, auditFile, redact, hide, clock, newId, logger } = deps;
+  const { loaded, memory, memoryTools, todoLists, workspacesOfOthers, auditFile, redact, hide, clock, newId, logger } =
+    deps;
   const { config, env, home } = loaded;
   const providers = await createProviders(config, {
     inContainer: env["SERVICE_CONTAINER"] === "1",
@@ -65,6 +68,7 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
   const enabled = TOOLS.filter(({ id }) => !isDisabled(loaded, id));
   const needs: ToolNeeds = {
     memoryTools,
+    todoLists,
     gate,
     shell: shellSettings(loaded),
     delegation: delegationSettings(loaded),

@@ -1,7 +1,7 @@
 /** From `agents.<name>.schedules` to the turns that they start. */
 
 import type { Schedules } from "../app/api.ts";
-import type { Schedule } from "../app/schedules/schedule.ts";
+import { type Schedule, storedConversation } from "../app/schedules/schedule.ts";
 import { ScheduledTurns } from "../app/schedules/schedules.ts";
 import { createScheduleStore } from "../app/schedules/store.ts";
 import { type Config, conversationOf } from "../config/index.ts";
@@ -60,7 +60,7 @@ export function schedulesOf(config: Config, storingChannel: string): readonly Sc
       const { cron, prompt, enabled, channel, timezone = config.runtime.timezone } = settings;
       const name = settings.name ?? String(index + 1);
       const plan = planOf(cron, timezone);
-      const own = { channel: storingChannel, conversation: `schedule:${name}`, user: "" };
+      const own = { channel: storingChannel, conversation: storedConversation(name), user: "" };
       const address = channel === undefined ? own : addressOn(config, storingChannel, { ...settings, name, channel });
       return { agent, name, cron, timezone, prompt, enabled, address, sends: channel !== undefined, plan };
     }),

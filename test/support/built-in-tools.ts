@@ -9,6 +9,7 @@ import { quietLogger } from "./quiet-logger.ts";
 export function builtInTools(): Promise<Tool[]> {
   const needs = {
     memoryTools: createFakeApplication().memoryTools,
+    todoLists: { replace: async () => undefined },
     gate: createWorkspaceGate({ protectedPaths: [] }),
     shell: SHELL_DEFAULTS,
     delegation: { timeoutMs: 600_000, maxDepth: 3, agents: [{ name: "main", description: null }] },

@@ -83,8 +83,8 @@ async function erase(tx: Transaction, batch: Batch): Promise<void> {
   await tx.query("select set_config('cairn.erasure', '', true)");
   await deleteVectors(tx, "message", ids);
   const attachments = await eraseAttachments(tx, files);
-  // A title is the beginning of what was said first.
-  await tx.query("update conversations set title = null where id = $1", [conversationId]);
+  // A title is the beginning of what was said first, and an agent's list repeats what it was asked for.
+  await tx.query("update conversations set title = null, settings = settings - 'todo' where id = $1", [conversationId]);
   await tx.query("update forgotten set erased_at = now() where message_id = any($1::uuid[])", [ids]);
   await tx.query(
     `update erasures set messages = messages + $2, summaries = summaries + $3, turns = turns + $4,

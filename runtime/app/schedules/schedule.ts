@@ -28,6 +28,11 @@ export function scheduleOf(externalId: string): string | null {
   return /^schedule:([\w-]+):/.exec(externalId)?.[1] ?? null;
 }
 
+/** Where a schedule speaks whose replies are stored only. */
+export function storedConversation(name: string): string {
+  return `schedule:${name}`;
+}
+
 /** The same planned time is the same message, whichever node sends it. */
 export function messageOf(schedule: Schedule, run: string): InboundMessage {
   const { agent, address, prompt } = schedule;

@@ -142,7 +142,7 @@ opened as (
     (id, session_key, agent, channel, channel_id, bot_identity, user_id, title, settings, finalized_at, created_at, updated_at,
       opened_by, by_owner)
   select $4, $2, $5, $6, $7, $8, coalesce($9, ''), $10,
-    coalesce((select settings from conversations where session_key = $2 and opened_by = $13
+    coalesce((select settings - 'todo' from conversations where session_key = $2 and opened_by = $13
       order by created_at desc, id desc limit 1), '{}'),
     case when $11 then $12::timestamptz end, $12, $12, $13, $14
   where $3::uuid is null and not exists (select 1 from found)

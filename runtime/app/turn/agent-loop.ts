@@ -30,8 +30,8 @@ export interface LoopPorts {
     say: (text: string) => void,
     interrupted: (reply: InterruptedReply) => Promise<readonly Message[]>,
   ): Promise<ChatReply>;
-  /** Runs the calls of one reply, whose step is `step`; results in the order of the calls. */
-  runTools(calls: readonly PlannedCall[], step: number): Promise<readonly ToolResult[]>;
+  /** Runs the calls of one reply, whose step is `step`; results in the order of the calls. `turn`: its messages, that reply the last. */
+  runTools(calls: readonly PlannedCall[], step: number, turn: readonly Message[]): Promise<readonly ToolResult[]>;
   takeSteers(): Promise<readonly Steer[]>;
   recordReply(n: number, reply: StoredReply): Promise<void>;
   recordSteer(n: number, steer: Steer): Promise<void>;
@@ -91,7 +91,7 @@ export async function runAgentLoop(
     signal.throwIfAborted();
     if (pending) {
       const { calls, step } = pending;
-      const results = await ports.runTools(calls, step);
+      const results = await ports.runTools(calls, step, messages.slice(base.length));
       calls.forEach(({ call }, index) => {
         messages.push(toolMessage(call, results[index] ?? UNKNOWN_OUTCOME));
       });

@@ -10,6 +10,7 @@ import {
 } from "../../domain/delegation.ts";
 import type { HookPipeline } from "../hooks.ts";
 import type { AgentPlaces } from "../mesh/agent-places.ts";
+import { storedConversation } from "../schedules/schedule.ts";
 import { delegatedBy, type Task } from "./turn-delegation.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 
@@ -20,6 +21,8 @@ export interface Delegation {
   after(target: string | null, message: string, reply: string): Promise<string>;
   /** TOOL_REFUSED in a turn that was delegated itself: what is between it and the user is another turn. */
   assertUser(): void;
+  /** TOOL_REFUSED there, too, and in a turn of a schedule whose replies are stored only: nobody reads the question. */
+  assertAnswerable(): void;
 }
 
 export interface DelegationDeps {
@@ -33,6 +36,10 @@ export interface DelegationDeps {
 }
 
 export function createDelegation({ turn, info, places, hooks, signal, chain }: DelegationDeps): Delegation {
+  const assertUser = (): void => {
+    if (delegatedBy(turn) === null && turn.chain === null) return;
+    throw new ToolError("TOOL_REFUSED", "This turn was begun by another agent: there is no user to ask or to send to.");
+  };
   return {
     async before(wanted, message, maxDepth = MAX_DELEGATION_DEPTH) {
       const target = wanted ?? turn.agent;
@@ -48,12 +55,13 @@ export function createDelegation({ turn, info, places, hooks, signal, chain }: D
       const target = wanted ?? turn.agent;
       return (await hooks.run("delegation:after", { ...info, target, task: message, result: reply }, signal)).result;
     },
-    assertUser() {
-      if (delegatedBy(turn) === null && turn.chain === null) return;
-      throw new ToolError(
-        "TOOL_REFUSED",
-        "This turn was begun by another agent: there is no user to ask or to send to.",
-      );
+    assertUser,
+    assertAnswerable() {
+      assertUser();
+      if (turn.schedule === null || turn.conversation !== storedConversation(turn.schedule)) return;
+      throw new ToolError("TOOL_REFUSED", "This turn was begun by a schedule without a channel: nobody can answer.", {
+        hint: "Go on without an answer, and say in the reply what is to be decided.",
+      });
     },
   };
 }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { toCairnError } from "../../contracts/errors.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import type { Tool, ToolContext, ToolPorts, ToolResult } from "../../contracts/tool.ts";
+import type { RepeatGuard } from "../../domain/repeated-calls.ts";
 import type { Delegation } from "./delegation.ts";
 import { createCallPorts } from "./tool-ports.ts";
 import type { ToolRunner } from "./tool-runner.ts";
@@ -20,6 +21,7 @@ export interface ToolCallsDeps {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly context: Omit<ToolContext, "toolCallId" | keyof ToolPorts>;
   readonly signal: AbortSignal;
+  readonly repeats: RepeatGuard;
   /** Of the turn's tasks for other turns. */
   readonly delegation: Delegation;
   emit(event: StreamEvent): void;
@@ -75,7 +77,10 @@ async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): 
     const question = asked();
     return question === null ? null : { n, call, question };
   };
-  const prepared = await runner.prepare(call, { ...context, ...ports, toolCallId: call.id }, deps.tools, signal);
+  const repeated = deps.repeats.refusal(call);
+  const prepared = repeated
+    ? { refused: repeated }
+    : await runner.prepare(call, { ...context, ...ports, toolCallId: call.id }, deps.tools, signal);
   const askedBefore = asking();
   if (askedBefore) return askedBefore;
   const actual = prepared.refused ? call : prepared.call;
@@ -88,11 +93,12 @@ async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): 
     name: call.name,
     arguments: actual.arguments,
   });
-  const result = prepared.refused ?? (await endedInTime(prepared.run(), signal));
+  const ended = prepared.refused ?? (await endedInTime(prepared.run(), signal));
   // A result is ignored when the call has asked: it is executed again with the answer.
   const askedInside = asking();
   if (askedInside) return askedInside;
-  const state = result === UNKNOWN_OUTCOME ? "unknown" : result.isError ? "failed" : "done";
+  const state = ended === UNKNOWN_OUTCOME ? "unknown" : ended.isError ? "failed" : "done";
+  const result = deps.repeats.noted(call, ended);
   await journal.result(n, step, actual, state, result);
   emit({
     type: "tool.finished",

@@ -62,7 +62,7 @@ export function createCallPorts(deps: CallPortsDeps): CallPorts {
       const answer = answers[ordinal];
       if (answer?.kind === "delegated" || answer?.kind === "overdue") throw outOfOrder();
       if (answer) return answer;
-      delegation.assertUser();
+      delegation.assertAnswerable();
       return wait({ ordinal, ...checked, delegate: null });
     },
     delegate: (task) => handOver(task.agent, task),

@@ -12,6 +12,7 @@ import type { SessionSettings } from "../../contracts/records.ts";
 import { exchangesOf } from "../../domain/history.ts";
 import { isOffered, type ModelRef, modelChain } from "../../domain/model-ref.ts";
 import { endsBefore } from "../../domain/prompt-summary.ts";
+import { todoPrompt } from "../../domain/todo-list.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import type { AttachmentStore } from "../attachments/store.ts";
 import type { HookPipeline } from "../hooks.ts";
@@ -99,7 +100,9 @@ export async function assemblePrompt(
   ]);
   // The turn's own later rows come from its steps, with what the provider must get back.
   const earlier = history.filter((row) => row.metadata.turn_id !== turn.turnId || row.metadata.imported === true);
-  const retrieved = await retrieve(deps, turn, agent, text, new Set(history.map((row) => row.id)), signal);
+  const found = await retrieve(deps, turn, agent, text, new Set(history.map((row) => row.id)), signal);
+  const todo = tools.has("todo") ? todoPrompt(settings.todo) : "";
+  const retrieved = [todo, found].filter((part) => part !== "").join("\n\n");
 
   const context = `The time is ${clock.now().toISOString().slice(0, 16)}Z.`;
 

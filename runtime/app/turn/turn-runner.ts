@@ -6,6 +6,7 @@ import type { TurnInfo } from "../../contracts/hooks.ts";
 import type { Message } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
+import { createRepeatGuard } from "../../domain/repeated-calls.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import type { AgentPlaces } from "../mesh/agent-places.ts";
 import type { ToolRegistry } from "../tool-registry.ts";
@@ -173,10 +174,10 @@ class TurnRun {
             onReasoning: (part) =>
               prompt.showReasoning && emit({ type: "reasoning.delta", turn_id: turnId, text: part }),
           }),
-        runTools: async (calls, step) => {
+        runTools: async (calls, step, turn) => {
           const needed = calls.some(({ call }) => available.get(call.name)?.pathArguments !== undefined);
           if (needed && !owner) await mkdir(workspace, { recursive: true, mode: 0o700 });
-          return runToolCalls(tools, calls, step);
+          return runToolCalls({ ...tools, repeats: createRepeatGuard(turn) }, calls, step);
         },
         takeSteers: () => journal.waitingSteers(),
         recordReply: (n, reply) => journal.reply(n, reply),

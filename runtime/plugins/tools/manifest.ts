@@ -1,6 +1,7 @@
 /** What a tool is made from: each takes of it what it needs. */
 
 import type { MemoryTools } from "../../app/api.ts";
+import type { TodoLists } from "../../app/todo-lists.ts";
 import type { PluginManifest } from "../../contracts/plugin.ts";
 import type { Logger, NewId } from "../../contracts/ports.ts";
 import type { Tool } from "../../contracts/tool.ts";
@@ -10,6 +11,7 @@ import type { ShellSettings } from "./shell/settings.ts";
 
 export interface ToolNeeds {
   readonly memoryTools: MemoryTools;
+  readonly todoLists: TodoLists;
   /** The gate that the workspace fence uses too. */
   readonly gate: WorkspaceGate;
   /** `tools.shell`. */

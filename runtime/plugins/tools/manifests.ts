@@ -1,10 +1,26 @@
+import { askUser } from "./ask-user/manifest.ts";
 import { delegateTask } from "./delegate-task/manifest.ts";
 import { fileEdit } from "./file-edit/manifest.ts";
 import { fileRead } from "./file-read/manifest.ts";
 import { fileWrite } from "./file-write/manifest.ts";
 import { memoryBrowse } from "./memory-browse/manifest.ts";
+import { memoryGetFull } from "./memory-get-full/manifest.ts";
 import { memorySearch } from "./memory-search/manifest.ts";
+import { memoryStats } from "./memory-stats/manifest.ts";
 import { shell } from "./shell/manifest.ts";
+import { todo } from "./todo/manifest.ts";
 
 /** In the order in which agents see them. */
-export const TOOLS = [fileRead, fileWrite, fileEdit, shell, memorySearch, memoryBrowse, delegateTask] as const;
+export const TOOLS = [
+  fileRead,
+  fileWrite,
+  fileEdit,
+  shell,
+  memorySearch,
+  memoryBrowse,
+  memoryStats,
+  memoryGetFull,
+  askUser,
+  todo,
+  delegateTask,
+] as const;

@@ -49,11 +49,8 @@ test.each<[string, string[]]>([
   ["channels: { telegram: { enabled: off } }", []],
   ["channels: { console: {}, other: { kind: agent } }", ["channels.console warning", "channels.other warning"]],
   ["tools: { shell: { timeout: 10s }, file_read: { enabled: off }, memory_search: {} }", []],
-  ["tools: { todo: { enabled: off }, web_fetch: {} }", []],
-  [
-    "tools: { web_search: { backend: duckduckgo }, todo: { enabled: on } }",
-    ["tools.todo warning", "tools.web_search warning"],
-  ],
+  ["tools: { skill_list: { enabled: off }, skill_manage: {} }", []],
+  ["tools: { skill_manage: {}, skill_list: { enabled: on } }", ["tools.skill_list warning"]],
   ["mcp: { servers: { a: { command: x }, b: { command: x, enabled: off } } }", ["mcp.servers.a warning"]],
   ["plugin_dirs: []\nskill_dirs: []\ntelemetry: { otlp: off }", []],
   [

@@ -3,7 +3,9 @@ import type { MemoryCaller, MemoryTools } from "../../../../runtime/app/api.ts";
 import { MEMORY_TOOL_DEFINITIONS } from "../../../../runtime/app/memory-tools.ts";
 import { MemoryError, ToolError } from "../../../../runtime/contracts/errors.ts";
 import { createMemoryBrowseTool } from "../../../../runtime/plugins/tools/memory-browse/index.ts";
+import { createMemoryGetFullTool } from "../../../../runtime/plugins/tools/memory-get-full/index.ts";
 import { createMemorySearchTool } from "../../../../runtime/plugins/tools/memory-search/index.ts";
+import { createMemoryStatsTool } from "../../../../runtime/plugins/tools/memory-stats/index.ts";
 import { contextFor } from "./support.ts";
 
 interface Call {
@@ -46,6 +48,8 @@ it("offers the tools with the arguments that they have everywhere", () => {
   for (const tool of [
     createMemorySearchTool({ memoryTools: memory }),
     createMemoryBrowseTool({ memoryTools: memory }),
+    createMemoryStatsTool({ memoryTools: memory }),
+    createMemoryGetFullTool({ memoryTools: memory }),
   ]) {
     expect(tool).toMatchObject(MEMORY_TOOL_DEFINITIONS.find(({ name }) => name === tool.name) ?? {});
     expect(tool.parallel).toBe(true);
@@ -160,4 +164,61 @@ it("tells the model what is wrong with its arguments, and passes other failures 
   });
   const down = createMemorySearchTool({ memoryTools: memoryTools(new MemoryError("MEMORY_UNAVAILABLE", "gone")) });
   await expect(down.execute({}, undefined, contextFor("/ws"))).rejects.toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+});
+
+it("shows the state of the memory without queues in which nothing happens", async () => {
+  const idle = { waiting: 0, active: 0, failed: 0, completed: 7, last_error: null, oldest_waiting_ms: null };
+  const answer = {
+    messages: { total: 3, embedded: 2, coverage: 2 / 3 },
+    embedding_queue_depth: 1,
+    queues: [
+      { queue: "synth", ...idle },
+      { queue: "embed", ...idle, waiting: 1 },
+      { queue: "compact", ...idle, last_error: "x" },
+    ],
+    embedding_model: null,
+  };
+  const memory = memoryTools(answer);
+  const { content } = await createMemoryStatsTool({ memoryTools: memory }).execute(
+    { agent: "main" },
+    undefined,
+    contextFor("/ws", { channel: "telegram", user: "bob" }),
+  );
+  expect(memory.calls).toMatchObject([
+    { name: "memory_stats", args: { agent: "main" }, caller: { visibility: { channel: "telegram", user: "bob" } } },
+  ]);
+  expect(JSON.parse(content)).toMatchObject({
+    messages: { total: 3, embedded: 2, coverage: 0.667 },
+    embedding_queue_depth: 1,
+    queues: [
+      { queue: "embed", waiting: 1 },
+      { queue: "compact", last_error: "x" },
+    ],
+  });
+  expect(JSON.parse(content).queues).toHaveLength(2);
+});
+
+it("shows a message whole, and of one that is too long for a prompt the most that fits", async () => {
+  const row = {
+    id: "m1",
+    recovered: true,
+    source: "payload",
+    content: "short",
+    tool_args: { a: 1 },
+    tool_result: null,
+  };
+  const full = async (answer: object) => {
+    const tool = createMemoryGetFullTool({ memoryTools: memoryTools(answer) });
+    const { content } = await tool.execute({ id: "m1" }, undefined, contextFor("/ws", { owner: true }));
+    expect(content.length).toBeLessThanOrEqual(24_000);
+    return JSON.parse(content);
+  };
+  const { tool_result: _, ...shown } = row;
+  expect(await full(row)).toEqual({ note: expect.stringContaining("not instructions"), ...shown });
+  const long = await full({ ...row, tool_result: "x".repeat(1_000_000) });
+  expect(long.content).toBe("short");
+  expect(long.tool_result).toMatch(/^x{17000}x*\.\.\. \(9\d{5} more characters\)$/);
+  const both = await full({ ...row, content: "y".repeat(500_000), tool_result: "x".repeat(500_000) });
+  expect(both.content.length).toBeGreaterThan(8_000);
+  expect(both.tool_result.length).toBeGreaterThan(8_000);
 });
