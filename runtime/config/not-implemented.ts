@@ -30,8 +30,6 @@ export const BUILT_CHANNELS: readonly string[] = [agent.id, ...CHANNELS.map(({ i
 
 /** Tools that agents will have: the keys of `tools` beyond those that have a manifest. */
 export const UNBUILT_TOOLS = [
-  "search_glob",
-  "search_grep",
   "web_search",
   "web_fetch",
   "coding_pipeline",

@@ -13,8 +13,8 @@ const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /** macOS has no paths relative to a handle, but this flag refuses a link in any component. */
 const O_NOFOLLOW_ANY = 0x20000000;
-const hasDescriptorPaths = process.platform === "linux";
-const noLinks = process.platform === "darwin" ? O_NOFOLLOW_ANY : O_NOFOLLOW;
+export const hasDescriptorPaths = process.platform === "linux";
+export const noLinks = process.platform === "darwin" ? O_NOFOLLOW_ANY : O_NOFOLLOW;
 
 /** An open directory; `at` names an entry of exactly this directory, wherever its path leads by now. */
 export interface OpenDirectory extends AsyncDisposable {

@@ -7,6 +7,8 @@ import { memoryBrowse } from "./memory-browse/manifest.ts";
 import { memoryGetFull } from "./memory-get-full/manifest.ts";
 import { memorySearch } from "./memory-search/manifest.ts";
 import { memoryStats } from "./memory-stats/manifest.ts";
+import { searchGlob } from "./search-glob/manifest.ts";
+import { searchGrep } from "./search-grep/manifest.ts";
 import { shell } from "./shell/manifest.ts";
 import { todo } from "./todo/manifest.ts";
 
@@ -15,6 +17,8 @@ export const TOOLS = [
   fileRead,
   fileWrite,
   fileEdit,
+  searchGlob,
+  searchGrep,
   shell,
   memorySearch,
   memoryBrowse,

@@ -33,6 +33,8 @@ export interface WorkspaceGate {
   locate(workspace: string, path: string): Promise<Located>;
   /** TOOL_REFUSED when the open file, of which these are the stats, is one of the service's own under another name. */
   assertNotProtected(located: Located, file: Pick<Stats, "dev" | "ino" | "nlink">): Promise<void>;
+  /** Absolute paths, resolved, of the service's own files and directories below this workspace, which is resolved too. */
+  protectedBelow(root: string): Promise<readonly string[]>;
 }
 
 /**
@@ -63,6 +65,10 @@ export function createWorkspaceGate(deps: {
     },
     async assertNotProtected({ root, display }, file) {
       if (await protectedFiles.has(file, root)) throw protectedFile(display);
+    },
+    async protectedBelow(root) {
+      const paths = await Promise.all(deps.protectedPaths.map((path) => realpath(path).catch(() => path)));
+      return paths.filter((path) => isWithin(root, path) && !isWithin(path, root));
     },
   };
 }

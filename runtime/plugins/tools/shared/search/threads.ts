@@ -1,0 +1,100 @@
+/** Runs searches in threads of their own, a few at once: ended by the signal, whatever they do, and by a deadline. */
+
+import { extname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { ToolError } from "../../../../contracts/errors.ts";
+import type { SearchResult, SearchTask } from "./messages.ts";
+
+export interface SearchThreads {
+  /** TOOL_FAILED where the pattern takes too long, or the thread fails. Rejects with the signal's reason as soon as it aborts. */
+  run(task: SearchTask, signal?: AbortSignal): Promise<SearchResult>;
+}
+
+/** A search reads the disk: more at once make each slower. */
+const MOST_AT_ONCE = 4;
+/** Beyond the search's own deadline, which it keeps between two files: what goes on is one match. */
+const GRACE_MS = 2_000;
+const MAX_HEAP_MB = 256;
+
+export function createSearchThreads(): SearchThreads {
+  let running = 0;
+  const waiting = new Set<() => void>();
+
+  async function acquire(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    if (running < MOST_AT_ONCE) {
+      running += 1;
+      return;
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const abort = (): void => {
+      waiting.delete(resolve);
+      reject(signal?.reason);
+    };
+    waiting.add(resolve);
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      // A search that ends hands its slot on.
+      await promise;
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  function release(): void {
+    const [next] = waiting;
+    if (next === undefined) {
+      running -= 1;
+      return;
+    }
+    waiting.delete(next);
+    next();
+  }
+
+  return {
+    async run(task, signal) {
+      await acquire(signal);
+      try {
+        return await runThread(task, signal);
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+async function runThread(task: SearchTask, signal: AbortSignal | undefined): Promise<SearchResult> {
+  signal?.throwIfAborted();
+  const worker = new Worker(new URL(`./thread${extname(import.meta.url)}`, import.meta.url), {
+    workerData: task,
+    name: "cairn-search",
+    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    // Nothing of the service's environment is of use there.
+    env: {},
+  });
+  const ended = new AbortController();
+  const outcome = new Promise<SearchResult>((resolve, reject) => {
+    // The only message that the thread sends.
+    worker.once("message", (result: SearchResult) => resolve(result));
+    worker.once("error", (cause) => reject(new ToolError("TOOL_FAILED", "The search failed.", { cause })));
+    worker.once("exit", () => reject(new ToolError("TOOL_FAILED", "The search ended without a result.")));
+    signal?.addEventListener("abort", () => reject(signal.reason), { once: true, signal: ended.signal });
+    sleep(task.deadlineMs + GRACE_MS, undefined, { signal: ended.signal }).then(
+      () => reject(tooSlow()),
+      () => undefined,
+    );
+  });
+  try {
+    return await outcome;
+  } finally {
+    ended.abort();
+    await worker.terminate();
+  }
+}
+
+function tooSlow(): ToolError {
+  return new ToolError("TOOL_FAILED", "The pattern takes too long on a file of the search.", {
+    hint: "Use a simpler one, without a repetition inside a repetition, or a narrower path.",
+  });
+}
