@@ -1,11 +1,21 @@
 /** The agent's list of a conversation: kept over turns and restarts, shown with the next message, ended by /new and by forgetting. */
 
+import { randomUUID } from "node:crypto";
 import { afterEach, expect, it } from "vitest";
+import { createForgetting } from "../../../../runtime/app/forgetting/forgetting.ts";
 import { createTodoLists } from "../../../../runtime/app/todo-lists.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { createTodoTool } from "../../../../runtime/plugins/tools/todo/index.ts";
-import { describeEachDatabase } from "../../../support/databases.ts";
-import { end, type Harness, type HarnessOptions, startHarness, text, toolCall } from "../../../support/turn-harness.ts";
+import { describeEachDatabase, quietLogger } from "../../../support/databases.ts";
+import {
+  end,
+  type Harness,
+  type HarnessOptions,
+  realClock,
+  startHarness,
+  text,
+  toolCall,
+} from "../../../support/turn-harness.ts";
 
 describeEachDatabase("the todo list", (open) => {
   const running: Harness[] = [];
@@ -78,6 +88,28 @@ describeEachDatabase("the todo list", (open) => {
     await harness.say("hello");
     expect(shown(harness)).not.toContain("fix the bug");
     expect(harness.requests.at(-1)?.options.thinking).toBe("high");
+  });
+
+  it("is forgotten with a message of its conversation", async () => {
+    const database = await open();
+    const harness = await start(database);
+    await harness.say(LIST);
+    const { rows } = await database.query<{ readonly id: string }>(
+      "select id from messages where agent = $1 order by seq",
+      [harness.agentName],
+    );
+    const forgetting = createForgetting({
+      database,
+      newId: randomUUID,
+      clock: realClock,
+      wikis: new Map(),
+      onErased: () => undefined,
+      logger: quietLogger,
+    });
+    const ids = rows.slice(0, 1).map(({ id }) => id);
+    await forgetting.forget({ kind: "messages", ids }, { expected: 1, reason: "asked for", by: "owner" });
+    await harness.say("hello");
+    expect(shown(harness)).not.toContain("fix the bug");
   });
 
   it("shows an item that pretends to end the list, or to be the system, as one line of it", async () => {

@@ -25,6 +25,13 @@ export interface TextPattern {
   readonly literal: string | null;
 }
 
+/** Which of the files a thread opens where several search together. */
+export interface SearchShare {
+  /** From 0. */
+  readonly index: number;
+  readonly of: number;
+}
+
 export type SearchTask = { readonly scope: SearchScope; readonly limit: number; readonly deadlineMs: number } & (
   | { readonly kind: "files" }
   | { readonly kind: "lines"; readonly pattern: TextPattern; readonly context: number; readonly filesOnly: boolean }
@@ -42,6 +49,7 @@ export interface FoundFile {
   readonly components: readonly string[];
   /** Of a file with a second name: whether it is one of the service's own is still to be checked. */
   readonly linked?: { readonly dev: number; readonly ino: number; readonly nlink: number };
+  readonly matches: number;
   /** Empty where only files are asked for. */
   readonly lines: readonly FoundLine[];
 }

@@ -3,15 +3,16 @@
 import { lstatSync } from "node:fs";
 import { readBlocking } from "../../../../files/blocking.ts";
 import { createLineMatcher } from "./match-lines.ts";
-import type { FoundFile, SearchResult, SearchTask } from "./messages.ts";
+import type { FoundFile, SearchResult, SearchShare, SearchTask } from "./messages.ts";
+import { isOfShare, upTo } from "./shares.ts";
 import { skipUnreadable, walkFiles } from "./walk.ts";
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 /** Files whose times are compared; of more the first ones by path. */
 const MAX_COMPARED = 200_000;
 
-export function search(task: SearchTask, now: () => number): SearchResult {
-  return task.kind === "files" ? findFiles(task, now) : findLines(task, now);
+export function search(task: SearchTask, share: SearchShare, now: () => number): SearchResult {
+  return task.kind === "files" ? findFiles(task, now) : findLines(task, share, now);
 }
 
 /** The newest first; of the same time in the order of their paths. */
@@ -27,14 +28,14 @@ function findFiles({ scope, limit, deadlineMs }: SearchTask, now: () => number):
   });
   const files = found.sort((a, b) => b.mtimeMs - a.mtimeMs).slice(0, limit);
   return {
-    files: files.map(({ components }) => ({ components, lines: [] })),
+    files: files.map(({ components }) => ({ components, matches: 0, lines: [] })),
     matches: found.length,
     cut: isOver ? "time" : found.length > limit ? "limit" : null,
     large: 0,
   };
 }
 
-function findLines(task: Extract<SearchTask, { kind: "lines" }>, now: () => number): SearchResult {
+function findLines(task: Extract<SearchTask, { kind: "lines" }>, share: SearchShare, now: () => number): SearchResult {
   const { scope, pattern, context, filesOnly, limit, deadlineMs } = task;
   const matcher = createLineMatcher(pattern);
   const buffer = Buffer.allocUnsafe(MAX_FILE_BYTES);
@@ -46,6 +47,7 @@ function findLines(task: Extract<SearchTask, { kind: "lines" }>, now: () => numb
   walkFiles(scope, ({ directory, name, components }) => {
     if (now() > ends) cut = "time";
     if (cut !== null) return false;
+    if (!isOfShare(components.join("/"), share)) return true;
     const content = skipUnreadable(() => readBlocking(directory, name, buffer)) ?? null;
     if (content === "large") large += 1;
     if (content === null || content === "large") return true;
@@ -54,18 +56,17 @@ function findLines(task: Extract<SearchTask, { kind: "lines" }>, now: () => numb
     const found = lines.filter(({ isMatch }) => isMatch).length;
     if (found === 0) return true;
     if (matches + found > limit) cut = "limit";
-    const kept = cut === null ? lines : upTo(lines, limit - matches);
-    matches += cut === null ? found : limit - matches;
-    if (kept.length === 0) return false;
+    const kept = Math.min(found, limit - matches);
+    if (kept === 0) return false;
+    matches += kept;
     const { dev, ino, nlink } = content.stats;
-    files.push({ components, lines: filesOnly ? [] : kept, ...(nlink > 1 ? { linked: { dev, ino, nlink } } : {}) });
+    files.push({
+      components,
+      matches: kept,
+      lines: filesOnly ? [] : kept === found ? lines : upTo(lines, kept),
+      ...(nlink > 1 ? { linked: { dev, ino, nlink } } : {}),
+    });
     return cut === null;
   });
   return { files, matches, cut, large };
-}
-
-/** The lines up to the last of `count` matches. */
-function upTo(lines: FoundFile["lines"], count: number): FoundFile["lines"] {
-  const last = lines.flatMap(({ isMatch }, index) => (isMatch ? [index] : []))[count - 1];
-  return last === undefined ? [] : lines.slice(0, last + 1);
 }
