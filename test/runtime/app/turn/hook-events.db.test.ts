@@ -206,7 +206,7 @@ describeDatabase("hook events of turns", (open) => {
         const acts = messages.filter(({ role }) => role === "tool").length;
         const question = String(messages.findLast(({ role }) => role === "user")?.content);
         if (question !== "act thrice" || acts >= 3) return [text("answer ".repeat(100)), end()];
-        return [toolCall("c", "act"), end("tool_calls")];
+        return [toolCall("c", "act", { n: acts }), end("tool_calls")];
       },
       tools: [big],
       agent: { contextWindow: 3_000 },

@@ -1,4 +1,4 @@
-/** A search that several threads share finds what one finds alone, in the same order and up to the same limit. */
+/** A search that several threads share finds what one finds single, in the same order and up to the same limit. */
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -24,7 +24,7 @@ it("is the same in one share and in several", async () => {
     await writeFile(path, `first\n${"needle\nother\n".repeat(index % 4)}last\n`);
   }
   const scope = { root: place.workspace, components: [], isFile: false, all: false, protectedPaths: [] };
-  const alone = (task: SearchTask) => search(task, { index: 0, of: 1 }, () => 0);
+  const single = (task: SearchTask) => search(task, { index: 0, of: 1 }, () => 0);
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 20 }),
@@ -34,7 +34,7 @@ it("is the same in one share and in several", async () => {
       (limit, of, context, filesOnly) => {
         const task: SearchTask = { ...TASK, scope, limit, context, filesOnly };
         const shares = Array.from({ length: of }, (_, index) => search(task, { index, of }, () => 0));
-        expect(mergeShares(shares, limit)).toEqual(alone(task));
+        expect(mergeShares(shares, limit)).toEqual(single(task));
       },
     ),
     { numRuns: 300 },
