@@ -30,7 +30,7 @@ export interface TokenGrantsInput {
 }
 
 /** Tools that need no workspace: they see the conversations of the turn's own user. */
-const MEMORY_TOOLS: readonly string[] = ["memory_search", "memory_browse"];
+const WITHOUT_FILES: readonly string[] = ["memory_search", "memory_browse", "web_search", "web_fetch"];
 
 export function tokenGrants(input: TokenGrantsInput): TokenGrant[] {
   const grants: Readonly<Record<string, () => TokenGrant>> = {
@@ -90,7 +90,7 @@ function agentGrant({ config: { agents, tools }, tools: all }: TokenGrantsInput)
 }
 
 function describe({ agent, tools, commands, network }: AgentGrant): string {
-  const files = tools.some((tool) => !MEMORY_TOOLS.includes(tool));
+  const files = tools.some((tool) => !WITHOUT_FILES.includes(tool));
   const parts = [
     tools.length === 0 ? "no tools" : tools.join(", "),
     ...(files ? ["each user in a workspace of its own"] : []),

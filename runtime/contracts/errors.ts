@@ -60,6 +60,9 @@ export const ERROR_CODES = {
   TOOL_FAILED: traits("error", false, 500),
   /** The same call had the same result several times in a row. */
   TOOL_REPEATED: traits("warning", false, 409),
+  TOOL_TIMEOUT: traits("transient", true, 504),
+  /** What the tool talks to does not answer, or not now. */
+  TOOL_UNAVAILABLE: traits("transient", true, 503),
   TOOL_OUTCOME_UNKNOWN: traits("warning", false, 500),
 
   DELEGATION_NO_TARGET: traits("error", false, 404),

@@ -20,7 +20,7 @@ import type { ToolNeeds } from "../plugins/tools/manifest.ts";
 import { TOOLS } from "../plugins/tools/manifests.ts";
 import { createProviders } from "./providers.ts";
 import { serviceFiles } from "./service-files.ts";
-import { delegationSettings, isDisabled, shellSettings } from "./settings.ts";
+import { delegationSettings, isDisabled, shellSettings, webFetchSettings, webSearchSettings } from "./settings.ts";
 
 /** Room for a reply where the provider has no `max_tokens`. */
 const REPLY_TOKENS = 8_192;
@@ -72,6 +72,8 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
     gate,
     shell: shellSettings(loaded),
     delegation: delegationSettings(loaded),
+    webFetch: webFetchSettings(loaded),
+    webSearch: webSearchSettings(loaded),
     container: env["SERVICE_CONTAINER"] === "1",
     protectedPaths,
     stateDirectory: home,

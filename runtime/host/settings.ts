@@ -10,7 +10,13 @@ import { harnessPaths } from "../domain/harnesses/paths.ts";
 import type { GivenTags } from "../domain/memory-tags.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
 import { SEARCH_WEIGHTS, type SearchWeights } from "../domain/scoring.ts";
-import { type DelegationSettings, SHELL_DEFAULTS, type ShellSettings } from "../plugins/tools/index.ts";
+import {
+  type DelegationSettings,
+  SHELL_DEFAULTS,
+  type ShellSettings,
+  type WebFetchSettings,
+  type WebSearchSettings,
+} from "../plugins/tools/index.ts";
 
 const CONTEXT_TOKENS = 4_000;
 const MAX_ACTIVE_TURNS = 64;
@@ -117,6 +123,22 @@ export function delegationSettings({ config: { tools, agents } }: LoadedConfig):
   return { timeoutMs: timeout, maxDepth, agents: described };
 }
 
+export function webFetchSettings({ config }: LoadedConfig): WebFetchSettings {
+  const { allow_hosts: allowHosts, timeout: timeoutMs, max_bytes: maxBytes } = config.tools.web_fetch;
+  return { allowHosts, timeoutMs, maxBytes };
+}
+
+/** Null without a backend: the tool is off. */
+export function webSearchSettings({ config }: LoadedConfig): WebSearchSettings | null {
+  const {
+    backend,
+    base_url: baseUrl = null,
+    api_key: apiKey = null,
+    max_results: maxResults,
+  } = config.tools.web_search;
+  return backend === undefined ? null : { backend, baseUrl, apiKey, maxResults };
+}
+
 /** Where workspace files come from and go to; null outside of containers. */
 export function workspaceSeed({
   config: { runtime, agents },
@@ -144,7 +166,9 @@ export function writeTags({ env }: LoadedConfig): GivenTags | null {
   return { source, agent, channel, persona };
 }
 
-export function isDisabled({ config }: LoadedConfig, tool: string): boolean {
+export function isDisabled(loaded: LoadedConfig, tool: string): boolean {
+  const { config } = loaded;
+  if (tool === "web_search" && webSearchSettings(loaded) === null) return true;
   const settings: Readonly<Record<string, { readonly enabled: boolean } | undefined>> = config.tools;
   return settings[tool]?.enabled === false;
 }

@@ -13,6 +13,8 @@ export function builtInTools(): Promise<Tool[]> {
     gate: createWorkspaceGate({ protectedPaths: [] }),
     shell: SHELL_DEFAULTS,
     delegation: { timeoutMs: 600_000, maxDepth: 3, agents: [{ name: "main", description: null }] },
+    webFetch: { allowHosts: [], timeoutMs: 30_000, maxBytes: 5_000_000 },
+    webSearch: { backend: "duckduckgo" as const, baseUrl: null, apiKey: null, maxResults: 10 },
     container: false,
     protectedPaths: [],
     stateDirectory: "/",

@@ -160,6 +160,12 @@ export function checkTools({ config }: CheckInput): Findings {
       `a reference such as \${${search.backend.toUpperCase()}_API_KEY}`,
     );
   }
+  for (const [name, { tools }] of Object.entries(config.agents ?? {})) {
+    if (search?.enabled && search.backend === undefined && tools.include?.includes("web_search")) {
+      const path = ["agents", name, "tools", "include"];
+      found.warn(path, "no-effect", "there is no web_search without tools.web_search.backend");
+    }
+  }
   const shell = config.tools?.shell;
   const configured = Object.keys(config.tools ?? {});
   for (const [name, { tools }] of Object.entries(config.agents ?? {})) {

@@ -1,4 +1,5 @@
 /** `tools` and `mcp`: settings of single tools, and Model Context Protocol servers whose tools are added. */
+import { isAllowedHost } from "../../domain/web/network-policy.ts";
 import {
   bytes,
   choice,
@@ -16,6 +17,9 @@ import {
 } from "./scalars.ts";
 
 const LEAST_MEMORY = 64 * 1024 ** 2;
+
+const HOST = "a host's name, an address or a range of them, such as 10.0.0.0/8";
+const allowedHost = () => text(HOST).refine(isAllowedHost, { error: HOST });
 
 const common = { enabled: flag().prefault(true).describe("Whether any agent is offered the tool.") };
 const plain = () => section({ ...common }).prefault({});
@@ -52,16 +56,24 @@ export const toolsSection = section({
   search_grep: plain(),
   web_search: section({
     ...common,
-    backend: choice(["brave", "tavily", "searxng", "duckduckgo"]).optional().describe("The tool is off without one."),
-    base_url: url().optional(),
-    api_key: text().optional(),
-    max_results: integer({ min: 1, max: 50 }).prefault(10),
+    backend: choice(["brave", "tavily", "searxng", "duckduckgo"])
+      .optional()
+      .describe(
+        "The tool is off without one. `duckduckgo` reads a page that is made for browsers, and is often refused.",
+      ),
+    base_url: url()
+      .optional()
+      .describe("Of SearXNG, also in a private network; of the others only where they are reached by another address."),
+    api_key: text().optional().describe("Of `brave` and `tavily`, as a reference to a variable."),
+    max_results: integer({ min: 1, max: 50 }).prefault(10).describe("Results of a search at most."),
   }).prefault({}),
   web_fetch: section({
     ...common,
-    allow_hosts: list(text()).default([]).describe("Private hosts that may be fetched all the same, by name."),
-    timeout: duration({ min: 100 }).prefault("30s"),
-    max_bytes: bytes().prefault("5Mi"),
+    allow_hosts: list(allowedHost())
+      .default([])
+      .describe("Hosts (names, addresses) and ranges of addresses that may be fetched though they are not public."),
+    timeout: duration({ min: 100 }).prefault("30s").describe("Of a call, redirects included."),
+    max_bytes: bytes().prefault("5Mi").describe("Of a page, decompressed; what is behind them is not read."),
   }).prefault({}),
   ask_user: plain(),
   todo: plain(),

@@ -8,6 +8,8 @@ import type { Tool } from "../../contracts/tool.ts";
 import type { DelegationSettings } from "./delegate-task/index.ts";
 import type { WorkspaceGate } from "./shared/locate.ts";
 import type { ShellSettings } from "./shell/settings.ts";
+import type { WebFetchSettings } from "./web-fetch/index.ts";
+import type { WebSearchSettings } from "./web-search/backend.ts";
 
 export interface ToolNeeds {
   readonly memoryTools: MemoryTools;
@@ -26,6 +28,10 @@ export interface ToolNeeds {
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
   /** `tools.delegate_task`. */
   readonly delegation: DelegationSettings;
+  /** `tools.web_fetch`. */
+  readonly webFetch: WebFetchSettings;
+  /** `tools.web_search`; null without a backend. */
+  readonly webSearch: WebSearchSettings | null;
   readonly newId: NewId;
   readonly logger: Logger;
 }

@@ -11,6 +11,8 @@ import { searchGlob } from "./search-glob/manifest.ts";
 import { searchGrep } from "./search-grep/manifest.ts";
 import { shell } from "./shell/manifest.ts";
 import { todo } from "./todo/manifest.ts";
+import { webFetch } from "./web-fetch/manifest.ts";
+import { webSearch } from "./web-search/manifest.ts";
 
 /** In the order in which agents see them. */
 export const TOOLS = [
@@ -27,4 +29,6 @@ export const TOOLS = [
   askUser,
   todo,
   delegateTask,
+  webSearch,
+  webFetch,
 ] as const;

@@ -282,6 +282,12 @@ const errors: [string, Record<string, string>, string, RegExp][] = [
 ];
 
 const warnings: [string, Record<string, string>, string, RegExp][] = [
+  [
+    "an agent with web_search that has no backend",
+    { agents: "agents: { main: { tools: { include: [web_search] } } }" },
+    "agents.main.tools.include",
+    /tools\.web_search\.backend/,
+  ],
   ["SERVICE_PG_URL without memory.postgres", {}, "memory", /embedded store/],
   [
     "a drain longer than any turn",

@@ -51,6 +51,7 @@ test.each<[string, string[]]>([
   ["tools: { shell: { timeout: 10s }, file_read: { enabled: off }, memory_search: {} }", []],
   ["tools: { skill_list: { enabled: off }, skill_manage: {} }", []],
   ["tools: { skill_manage: {}, skill_list: { enabled: on } }", ["tools.skill_list warning"]],
+  ["tools: { web_fetch: { timeout: 10s }, web_search: { backend: duckduckgo } }", []],
   ["mcp: { servers: { a: { command: x }, b: { command: x, enabled: off } } }", ["mcp.servers.a warning"]],
   ["plugin_dirs: []\nskill_dirs: []\ntelemetry: { otlp: off }", []],
   [

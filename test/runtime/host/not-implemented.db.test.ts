@@ -43,6 +43,6 @@ it("a node reads no setting that the table names, and has none of the channels t
   const patterns = NOT_IMPLEMENTED.filter(({ asks }) => asks === undefined).map(
     ({ path }) => new RegExp(`^${path.map((part) => (part === "*" ? "[^.]+" : part)).join("\\.")}(?:\\.|$)`),
   );
-  expect(patterns.length).toBeGreaterThan(20);
+  expect(patterns.length).toBeGreaterThan(10);
   expect([...read].filter((path) => patterns.some((pattern) => pattern.test(path)))).toEqual([]);
 });

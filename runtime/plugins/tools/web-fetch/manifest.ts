@@ -1,0 +1,9 @@
+import type { ToolManifest } from "../manifest.ts";
+
+export const webFetch = {
+  kind: "tool",
+  id: "web_fetch",
+  about: "Read a page of the web",
+  configuration: "tools.web_fetch",
+  create: async ({ webFetch: settings, newId }) => (await import("./index.ts")).createWebFetchTool({ settings, newId }),
+} as const satisfies ToolManifest;
