@@ -6,7 +6,7 @@ import { CairnError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { AttachmentRef } from "../attachments/refs.ts";
 import type { AttachmentStore } from "../attachments/store.ts";
-import type { OutboxPayload } from "./turn-rows.ts";
+import { HOLDS_UP, type OutboxPayload } from "./turn-rows.ts";
 import { within } from "./within.ts";
 
 export interface Outbox {
@@ -58,13 +58,21 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
   let stopping = false;
   const sending = new Map<string, Set<Promise<void>>>([...channels.keys()].map((id) => [id, new Set()]));
 
-  /** Of a turn the oldest message alone, so that all are sent in their order, by whichever node. */
+  /**
+   * Of a turn and of a conversation the oldest message alone, so that all are sent in their order, by whichever node. What waits is read once
+   * and in one order: a join of it with itself takes seconds where there is much, as after an outage.
+   */
   async function take(ready: readonly string[]): Promise<readonly OutboxRow[]> {
     const { rows } = await database.query<OutboxRow>(
-      `/* outbox:take */ with due as (
-         select id, unsure from outbox o where state = 'pending' and next_attempt_at <= now() and channel = any($1::text[])
-           and not exists (select 1 from outbox e where e.turn_id = o.turn_id and e.state = 'pending' and e.seq < o.seq)
-         order by next_attempt_at, seq limit $3 for update skip locked)
+      `/* outbox:take */ with waiting as materialized (
+         select id, seq, next_attempt_at, min(seq) over (partition by channel, payload->>'conversation', turn_id) as first_of_turn,
+           min(seq) filter (where ${HOLDS_UP}) over (partition by channel, payload->>'conversation') as holding
+         from outbox where state = 'pending' and channel = any($1::text[])
+       ), due as (
+         select id, unsure from outbox where state = 'pending' and next_attempt_at <= now() and id = any(array(
+           select id from waiting where next_attempt_at <= now() and seq = first_of_turn and seq <= coalesce(holding, seq)
+           order by next_attempt_at, seq limit $3))
+         for update skip locked)
        update outbox o set attempts = attempts + 1, unsure = true, next_attempt_at = now() + $2 * interval '1 millisecond'
        from due where o.id = due.id
        returning o.id, turn_id, channel, agent, payload, attempts, platform_ids, draft_ids, due.unsure`,
@@ -122,7 +130,8 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
       );
       const { rows } = await database.query<{ more: boolean }>(
         `/* outbox:sent */ update outbox o set state = 'sent', sent_at = now(), platform_ids = coalesce($2::text[], platform_ids)
-         where id = $1 returning exists (select 1 from outbox p where p.turn_id = o.turn_id and p.state = 'pending' and p.id <> o.id) as more`,
+         where id = $1 returning exists (select 1 from outbox p where p.channel = o.channel and p.state = 'pending' and p.id <> o.id
+           and p.payload->>'conversation' = o.payload->>'conversation') as more`,
         [row.id, sent ? idsOf(sent) : null],
         { durable: false },
       );

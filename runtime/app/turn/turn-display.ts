@@ -26,7 +26,7 @@ export interface ShownTurn {
 
 export interface TurnDisplayDeps {
   readonly channels: ReadonlyMap<string, Channel>;
-  readonly store: Pick<TurnStore, "keepDraft">;
+  readonly store: Pick<TurnStore, "keepDraft" | "isBehind">;
   readonly logger: Logger;
 }
 
@@ -71,7 +71,7 @@ export function createTurnDisplay({ channels, store, logger }: TurnDisplayDeps):
 const NOTHING: ShownTurn = { take() {}, async idle() {}, end() {} };
 
 interface ShownWordsDeps {
-  readonly store: Pick<TurnStore, "keepDraft">;
+  readonly store: Pick<TurnStore, "keepDraft" | "isBehind">;
   readonly logger: Logger;
   readonly lease: AbortSignal;
 }
@@ -79,7 +79,7 @@ interface ShownWordsDeps {
 class ShownWords {
   readonly #turn: ClaimedTurn;
   readonly #channel: Channel;
-  readonly #store: Pick<TurnStore, "keepDraft">;
+  readonly #store: Pick<TurnStore, "keepDraft" | "isBehind">;
   readonly #logger: Logger;
   readonly #lease: AbortSignal;
   #text = "";
@@ -154,6 +154,8 @@ class ShownWords {
     const text = this.#unwritten();
     if (text === "" || text === this.#written || this.#lease.aborted) return this.#pauseMs();
     try {
+      // Else the words would stand above a reply that comes before them.
+      if (this.#ids.length === 0 && (await this.#store.isBehind(this.#turn))) return this.#pauseMs();
       await this.#show(`${text}${UNFINISHED}`);
       this.#written = text;
       this.#failures = 0;

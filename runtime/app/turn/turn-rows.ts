@@ -144,6 +144,9 @@ export type TurnRow =
 
 export type Fence = Pick<ClaimedTurn, "turnId" | "epoch">;
 
+/** Of a pending message: those behind it in its conversation wait for it, through eight attempts, which are about four minutes. */
+export const HOLDS_UP = "attempts < 8";
+
 /** What the outbox sends; `OutboundMessage` is made of it when it is sent. */
 export interface OutboxPayload {
   readonly conversation: string;

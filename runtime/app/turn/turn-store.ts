@@ -17,6 +17,7 @@ import {
   type ClaimedTurn,
   type EndRow,
   type Fence,
+  HOLDS_UP,
   type OutboxPayload,
   outboxPayload,
   type TurnEnd,
@@ -180,6 +181,16 @@ export class TurnStore {
         [this.#newId(), turn.turnId, key, turn.channel, turn.agent, toJson(payload)],
       ),
     );
+  }
+
+  /** Whether a message of another turn holds up those of this one. */
+  async isBehind({ turnId, channel, conversation }: ClaimedTurn): Promise<boolean> {
+    const { rows } = await this.#database.query<{ behind: boolean }>(
+      `/* turn:behind */ select exists (select 1 from outbox where state = 'pending' and channel = $1
+         and payload->>'conversation' = $2 and turn_id <> $3 and ${HOLDS_UP}) as behind`,
+      [channel, conversation, turnId],
+    );
+    return rows[0]?.behind ?? false;
   }
 
   /** The messages that show what is written of the turn's reply. */

@@ -248,6 +248,28 @@ describeDatabase("a reply that is being written", (open) => {
     await expect.poll(() => texts(platform).join(""), wait).toBe("Hello, and good Stopped.");
   });
 
+  it("is not shown above the reply before it, which the platform does not take at first", async () => {
+    const { script, say } = dictated("Hello", " there");
+    const { platform, channel, harness } = await start(await open(), (request, ...more) =>
+      JSON.stringify(request.messages.at(-1)).includes("first")
+        ? [text("One moment."), end()]
+        : script(request, ...more),
+    );
+    onTestFinished(() => harness.stop());
+    let tries = 0;
+    platform.check = (value) => {
+      if (value === "One moment." && ++tries === 1)
+        throw new ChannelError("CHANNEL_CONNECTION_LOST", "busy", { notTaken: true });
+    };
+    await channel.hear(harness.message("first"));
+    await expect.poll(() => tries, wait).toBe(1);
+    await channel.hear(harness.message("second"));
+    say(0);
+    await expect.poll(() => texts(platform), { timeout: 20_000 }).toEqual(["One moment.", "Hello …"]);
+    say(1);
+    await expect.poll(() => texts(platform), wait).toEqual(["One moment.", "Hello there"]);
+  });
+
   it("becomes the reply though its message could not be stored with the turn at first", async () => {
     const { script, say } = dictated("Hello", " there");
     const { platform, channel, harness } = await start(await open(), script);

@@ -31,11 +31,17 @@ describeDatabase("the outbox", (open) => {
     return rows[0]?.turn_id ?? "";
   }
 
-  async function put(database: Database, turnId: string, channel: string, texts: readonly string[]): Promise<void> {
+  async function put(
+    database: Database,
+    turnId: string,
+    channel: string,
+    texts: readonly string[],
+    conversation = turnId,
+  ): Promise<void> {
     for (const value of texts) {
       await database.query(
         "insert into outbox (id, turn_id, key, channel, agent, payload) values (gen_random_uuid(), $1, $2, $3, 'main', $4)",
-        [turnId, value, channel, JSON.stringify({ conversation: "c", user: "", text: value, notice: null })],
+        [turnId, value, channel, JSON.stringify({ conversation, user: "", text: value, notice: null })],
       );
     }
   }
@@ -75,6 +81,52 @@ describeDatabase("the outbox", (open) => {
     await expect.poll(() => tries, { timeout: 10_000 }).toBe(1);
     expect(arrived).toEqual(["one"]);
     await expect.poll(() => arrived, { timeout: 15_000 }).toEqual(["one", "two", "three"]);
+  });
+
+  it("sends the replies of a conversation in their order, also where one fails, and those of others meanwhile", async () => {
+    const database = await open();
+    const turns = await Promise.all(Array.from({ length: 3 }, () => ended(database)));
+    const [first = "", second = "", other = ""] = turns;
+    const id = `chat-${first}`;
+    await put(database, first, id, ["one"], "c");
+    await put(database, second, id, ["two"], "c");
+    await put(database, other, id, ["elsewhere"], "d");
+    const arrived: string[] = [];
+    let tries = 0;
+    const outbox = start(database, {
+      [id]: async ({ text: value }) => {
+        if (value === "one" && ++tries === 1) throw new Error("busy");
+        arrived.push(value);
+      },
+    });
+    await expect.poll(() => arrived).toEqual(["elsewhere"]);
+    outbox.kick();
+    await expect.poll(() => arrived, { timeout: 15_000 }).toEqual(["elsewhere", "one", "two"]);
+  });
+
+  it("holds nothing up for ever behind a reply that fails again and again", async () => {
+    const database = await open();
+    const [first, second] = [await ended(database), await ended(database)];
+    const id = `chat-${first}`;
+    await put(database, first, id, ["one"], "c");
+    await put(database, second, id, ["two"], "c");
+    await database.query("update outbox set attempts = 7 where channel = $1 and turn_id = $2", [id, first]);
+    const arrived: string[] = [];
+    const outbox = start(database, {
+      [id]: async ({ text: value }) => {
+        if (value === "one") throw new Error("never");
+        arrived.push(value);
+      },
+    });
+    await expect
+      .poll(
+        () => {
+          outbox.kick();
+          return arrived;
+        },
+        { timeout: 10_000 },
+      )
+      .toEqual(["two"]);
   });
 
   it("sends on one channel while another one hangs, which it gives no more than it takes", async () => {
