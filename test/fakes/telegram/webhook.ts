@@ -20,10 +20,12 @@ export function setWebhook(bot: BotState, body: Readonly<Record<string, unknown>
   if (secret !== undefined && !/^[\w-]{1,256}$/.test(String(secret))) {
     throw new Refusal(400, "Bad Request: secret token contains unallowed characters");
   }
+  const isSame = bot.webhook === url;
   bot.webhook = url;
   bot.webhookSecret = secret === undefined ? "" : String(secret);
   bot.webhookConnections = Number(body["max_connections"] ?? 40);
-  void deliver(bot);
+  // Its deliveries go on.
+  if (!isSame) void deliver(bot);
   return true;
 }
 
