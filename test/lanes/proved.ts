@@ -50,6 +50,8 @@ export const PROVED: Readonly<Record<string, string>> = {
     "A Kubernetes cluster that accepts and is silent, before `up` or `destroy` or in its middle, is named in bounded time.",
   "test/e2e/backup-docker.nightly.test.ts":
     "A stack on Docker that is lost with its data comes back from `backup`, also after kills and with a node or the database down.",
+  "test/e2e/conversations.nightly.test.ts":
+    "A long conversation over each channel, through outages, limits and kills of the node: the transcript is what was said and what the chat shows, once each.",
   "test/e2e/crash.nightly.test.ts":
     "A node killed at every step of a turn answers once after its restart, on both databases.",
   "test/e2e/deployment.docker.test.ts":
