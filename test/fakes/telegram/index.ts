@@ -18,8 +18,8 @@ export interface TelegramFake {
   readonly url: string;
   /** Makes a bot, and says what it does and has seen. Its token is `token`. */
   bot(username?: string): TelegramBot;
-  /** Connections are refused, or accepted and not answered, or answered by a page of a proxy. */
-  fault: "none" | "down" | "silent" | "bad-gateway";
+  /** Connections are refused, or accepted and not answered, or answered by a page of a proxy; `unanswered`: they break when it is done. */
+  fault: "none" | "down" | "silent" | "bad-gateway" | "unanswered";
   close(): Promise<void>;
 }
 
@@ -77,6 +77,7 @@ export async function openTelegramFake(): Promise<TelegramFake> {
       if (error instanceof Refusal) return error;
       throw error;
     });
+    if (fake.fault === "unanswered") return void request.socket.destroy();
     if (closed.signal.aborted) return;
     const refused = result instanceof Refusal;
     response

@@ -3,6 +3,7 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { access, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { expect, it, onTestFinished } from "vitest";
 import { createArchives } from "../../../../runtime/app/archive/archives.ts";
 import { createAttachmentStore } from "../../../../runtime/app/attachments/store.ts";
@@ -85,6 +86,27 @@ describeEachDatabase("attachments", (open) => {
     await answers.turns.wait(answers.agentName, turnId);
     expect(accepts.requests).toEqual([]);
     expect(shown(answers)).toEqual([{ type: "text", text: "look" }, image(first), image(second)]);
+  });
+
+  it("are what was sent, byte for byte, whatever they are called: none is unpacked, and only pictures and text are shown", async () => {
+    const database = await open();
+    const harness = await start({ database });
+    // It grows to 200 times its size.
+    const bomb = gzipSync(Buffer.alloc(8 * MIB));
+    const named = (name: string, mediaType: string): Attachment => ({
+      ...picture(bomb, name),
+      mediaType,
+    });
+    const files = [named("a.zip", "application/zip"), named("b.png", "image/png")];
+    const { turnId } = await harness.turns.accept(harness.message("look", { attachments: files }));
+    await harness.turns.wait(harness.agentName, turnId);
+    expect(shown(harness)).toEqual([
+      { type: "text", text: "look" },
+      { type: "text", text: `[attachment a.zip, application/zip, ${bomb.length} bytes]` },
+      image(named("b.png", "image/png")),
+    ]);
+    const { attachments } = await archivesOf(database);
+    expect(await attachments.load({ sha256: hashOf(bomb) }, turnId)).toEqual(bomb);
   });
 
   it("are in a backup through another node, once, and in the store that is filled from it", async () => {

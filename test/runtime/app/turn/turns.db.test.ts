@@ -218,6 +218,35 @@ describeEachDatabase("turns", (open) => {
     expect(most).toEqual({ read: 3, write: 1 });
   });
 
+  it("runs 200 calls of one step side by side, each once, and gives the results in the order of the calls", async () => {
+    const count = 200;
+    const started: unknown[] = [];
+    const ends = Array.from({ length: count }, () => Promise.withResolvers<void>());
+    const harness = await start({
+      script: (_request, call) =>
+        call === 1 ? [...ends.map((_, n) => toolCall(`c${n}`, "read", { n })), end("tool_calls")] : [text("ok"), end()],
+      tools: [
+        tool(
+          "read",
+          async ({ n }) => {
+            // The last one ends first.
+            if (started.push(n) === count) ends.at(-1)?.resolve();
+            await ends[Number(n)]?.promise;
+            ends[Number(n) - 1]?.resolve();
+            return { content: `result ${n}` };
+          },
+          { parallel: true },
+        ),
+      ],
+    });
+    expect(await harness.say("go")).toMatchObject({ text: "ok" });
+    expect(started).toHaveLength(count);
+    const results = harness.requests[1]?.messages.filter(({ role }) => role === "tool");
+    expect(results?.map(({ toolCallId, content }) => [toolCallId, content])).toEqual(
+      ends.map((_, n) => [`c${n}`, `result ${n}`]),
+    );
+  });
+
   it("tells the model what was wrong with a call, and goes on", async () => {
     const harness = await start({
       script: (_request, call) =>

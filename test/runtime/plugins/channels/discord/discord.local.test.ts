@@ -976,6 +976,19 @@ describe("a Discord channel", () => {
       expect(bot.sent()).toMatchObject([{ content: "hello", id: sent?.primary }]);
     });
 
+    it("no message twice where the connection breaks in the middle of a change: of a draft, and of the reply that it becomes", async () => {
+      const { fake, bot, channel } = await connected();
+      const draft = (await channel.send(reply(bot, "hello …"))) ?? { primary: "", overflow: [] };
+      const lost = { code: "CHANNEL_CONNECTION_LOST" };
+      fake.fault = "unanswered";
+      await expect(channel.edit?.(bot.direct, draft.primary, "hello, and …")).rejects.toMatchObject(lost);
+      expect(textsOf(bot)).toEqual(["hello, and …"]);
+      await expect(channel.send(reply(bot, "hello, and good day", { draft }))).rejects.toMatchObject(lost);
+      fake.fault = "none";
+      await channel.send(reply(bot, "hello, and good day", { draft, mayRepeat: true }));
+      expect(bot.sent()).toMatchObject([{ content: "hello, and good day", id: draft.primary }]);
+    });
+
     it("files, and a sentence for one that Discord does not take", async () => {
       const { bot, channel } = await connected();
       const file = (name: string, bytes: Buffer) => ({ name, mediaType: "text/plain", data: bytes.toString("base64") });

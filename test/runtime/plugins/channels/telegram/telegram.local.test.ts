@@ -834,6 +834,20 @@ describe("a Telegram channel", () => {
       expect(await lost(new Refusal(502, "Bad Gateway"))).not.toHaveProperty("notTaken");
     });
 
+    it("no message twice where the connection breaks in the middle of a change: of a draft, and of the reply that it becomes", async () => {
+      const { fake, bot, channel } = await ready();
+      const draft = (await channel.send(reply("hello …"))) ?? { primary: "", overflow: [] };
+      const lost = { code: "CHANNEL_CONNECTION_LOST" };
+      fake.fault = "unanswered";
+      await expect(channel.edit?.("1", draft.primary, "hello, and …")).rejects.toMatchObject(lost);
+      expect(textsOf(bot)).toEqual(["hello, and …"]);
+      await expect(channel.send(reply("hello, and good day", { draft }))).rejects.toMatchObject(lost);
+      fake.fault = "none";
+      await channel.send(reply("hello, and good day", { draft, mayRepeat: true }));
+      expect(textsOf(bot)).toEqual(["hello, and good day"]);
+      expect(bot.state.sent).toHaveLength(1);
+    });
+
     it("that it types, from the start of the first turn to the end of the last one of a chat", async () => {
       vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
       onTestFinished(() => void vi.useRealTimers());
