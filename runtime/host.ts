@@ -8,7 +8,7 @@ import { v7 as newId } from "uuid";
 import { createAttachmentStore } from "./app/attachments/store.ts";
 import { createLeaseTable } from "./app/leases.ts";
 import { createPairings } from "./app/pairings.ts";
-import { createReceivers } from "./app/receivers.ts";
+import { createReceivers, type Receivers } from "./app/receivers.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
 import { createTodoLists } from "./app/todo-lists.ts";
 import { hostableAgents } from "./app/turn/agents.ts";
@@ -30,6 +30,7 @@ import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import { createLifecycle } from "./host/lifecycle.ts";
 import { createLogins } from "./host/logins.ts";
+import { composeMcpServers } from "./host/mcp-servers.ts";
 import { createMembership } from "./host/membership.ts";
 import { composeMemory } from "./host/memory.ts";
 import { createMeshCalls } from "./host/mesh-calls.ts";
@@ -149,6 +150,8 @@ async function compose(
     logger,
   });
 
+  const mcpServers = await composeMcpServers({ loaded, tools: agentParts.tools, paths, version, clock, logger });
+
   // Turns: inbox to outbox.
   const pairings = createPairings({ database, randomBytes });
   const channels = await createChannels(config, { pairings, newId, logger });
@@ -203,14 +206,14 @@ async function compose(
     logger,
   });
   const limits = turnLimits(loaded);
-  const { timezone } = limits;
-  const budgets = createBudgets({ database, agents: agentParts.agents, timezone, clock, logger });
+  const budgets = createBudgets({ database, agents: agentParts.agents, timezone: limits.timezone, clock, logger });
   const metrics = createMetrics({
     openTurns: () => turnWork.store.open(),
     jobs: memoryParts.queues,
     workers,
     backups: backups.backups,
     budgets,
+    mcpServers: mcpServers.servers.report,
     audit: auditFile.status,
     ...workIn(database),
   });
@@ -290,6 +293,7 @@ async function compose(
     memory: memoryParts,
     backups,
     schedules: schedules.schedules,
+    mcpServers: mcpServers.servers,
     agents: agentParts,
     turns: turnWork,
     budgets,
@@ -299,8 +303,7 @@ async function compose(
     logins: createLogins({ providers: config.providers, home: paths.home, clock, hide: options.hide }),
     lifecycle,
     registry: membership.registry,
-    askPeer: async (entry, { timeoutMs, signal }) =>
-      peers.to(entry).ping({ timeoutMs, ...(signal === undefined ? {} : { signal }) }),
+    askPeer: async (entry, { timeoutMs, signal }) => peers.to(entry).ping({ timeoutMs, ...(signal ? { signal } : {}) }),
     mesh: membership.control,
     audit: auditFile.status,
     schemaVersion: () => schemaVersion,
@@ -385,16 +388,16 @@ async function compose(
             turnWork.services.outbox,
             turnWork.services.taskProgress,
             turnWork.services.remoteTasks,
+            mcpServers.service,
             turnWork.services.dispatcher,
             schedules.service,
-            {
-              name: "receivers",
-              start: receivers.start,
-              drain: receivers.handOver,
-              stop: receivers.stop,
-            },
+            receiving(receivers),
           ]),
       lifecycle.service({ node: node.id, backend: database.backend, agents: [...agentParts.agents.keys()] }),
     ],
   };
+}
+
+function receiving({ start, handOver: drain, stop }: Receivers): Service {
+  return { name: "receivers", start, drain, stop };
 }

@@ -131,6 +131,17 @@ function suspendedWords(circuits: Health["providers"][string]["circuits"] = [], 
   });
 }
 
+function mcpRows({ mcp = {} }: Health, mark: Mark): [string, string][] {
+  return Object.entries(mcp).map(([id, { state, reason, tools, changed, left_out }]) => {
+    const words = [
+      state === "up" ? `${tools} tools` : mark.warn(`${state}${reason ? `: ${reason}` : ""}`),
+      ...(changed.length === 0 ? [] : [mark.warn(`changed and withheld: ${changed.map(visible).join(", ")}`)]),
+      ...(left_out.length === 0 ? [] : [`${left_out.length} cannot be offered`]),
+    ];
+    return ["MCP server", `${id} ${words.join(", ")}`];
+  });
+}
+
 function healthRows(health: Health, mark: Mark): [string, string][] {
   const { agents, providers, channels, memory } = health;
   const backend = typeof memory["backend"] === "string" ? memory["backend"] : "unknown";
@@ -158,5 +169,6 @@ function healthRows(health: Health, mark: Mark): [string, string][] {
       "channel",
       `${id}${platform === id ? "" : ` (${platform})`} ${state}${reason ? `: ${reason}` : ""}`,
     ]),
+    ...mcpRows(health, mark),
   ];
 }

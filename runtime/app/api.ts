@@ -158,6 +158,8 @@ export interface HealthReport {
     >
   >;
   readonly channels: Readonly<Record<string, ChannelState & { readonly platform: string }>>;
+  /** MCP servers of the configuration, by their ids. */
+  readonly mcp: Readonly<Record<string, McpServerReport>>;
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly object[];
   readonly mesh: MeshReport;
@@ -167,6 +169,26 @@ export interface HealthReport {
   readonly schedules: readonly { readonly agent: string; readonly name: string; readonly problem: string }[] | null;
   readonly audit: { readonly failing: string | null; readonly lost: number };
   readonly schema_version: number | null;
+}
+
+/** An MCP server whose tools agents get. */
+export interface McpServerReport {
+  readonly transport: "stdio" | "http";
+  readonly state: "connecting" | "up" | "down";
+  /** Why it is not up. */
+  readonly reason: string | null;
+  /** Tools that are offered. */
+  readonly tools: number;
+  /** Tools that are withheld because what they say of themselves has changed; at most 20. */
+  readonly changed: readonly string[];
+  /** Tools that cannot be offered; at most 20. */
+  readonly left_out: readonly { readonly name: string; readonly reason: string }[];
+}
+
+export interface McpServers {
+  report(): Readonly<Record<string, McpServerReport>>;
+  /** Takes the tools of the server as they are now; how many had changed. RUNTIME_NOT_FOUND. */
+  approve(id: string): Promise<number>;
 }
 
 export interface Health {
@@ -353,6 +375,7 @@ export interface Application {
   readonly queues: QueueAdmin;
   readonly usage: UsageLedger;
   readonly schedules: Schedules;
+  readonly mcpServers: Pick<McpServers, "approve">;
   readonly lifecycle: Lifecycle;
   /** The nodes that share the store, and the members of the mesh that have one of their own. */
   readonly members: () => Promise<readonly Member[]>;

@@ -4,7 +4,7 @@ import { type Channel, type ChannelState, isWell } from "../contracts/channel.ts
 import type { Database } from "../contracts/database.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
-import type { Backups, Health, HealthReport, HealthStatus, MeshReport, Schedules } from "./api.ts";
+import type { Backups, Health, HealthReport, HealthStatus, McpServers, MeshReport, Schedules } from "./api.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { Receivers } from "./receivers.ts";
 import { readServerReport } from "./server-report.ts";
@@ -38,6 +38,7 @@ export interface HealthDeps {
   workers(): Readonly<Record<string, WorkerState>>;
   readonly backups: Pick<Backups, "status">;
   readonly schedules: Pick<Schedules, "list">;
+  readonly mcpServers: Pick<McpServers, "report">;
 }
 
 export type NodeState = "starting" | "running" | "draining" | "stopped";
@@ -163,6 +164,7 @@ export function createHealth(deps: HealthDeps): Health {
         agents: agentStates,
         providers: available,
         channels: channelStates,
+        mcp: deps.mcpServers.report(),
         memory: { ...memory, ...(server === null ? {} : { server }), workers: deps.workers() },
         queues,
         mesh,

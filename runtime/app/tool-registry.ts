@@ -15,6 +15,8 @@ export interface ToolSnapshot {
 
 export class ToolRegistry {
   #snapshot: ToolSnapshot;
+  /** Names of the tools of each source that changes them together. */
+  readonly #sources = new Map<string, ReadonlySet<string>>();
 
   constructor(tools: readonly Tool[] = []) {
     this.#snapshot = { version: 0, tools: [] };
@@ -40,6 +42,32 @@ export class ToolRegistry {
     if (rest.length === tools.length) return false;
     this.#replace(rest);
     return true;
+  }
+
+  /**
+   * All tools of a source (an MCP server) in place of those that it had, as one change. They stand behind all others, ordered by their
+   * sources, so that a source that comes back changes no order. Returns those whose names were taken: they are left out.
+   */
+  replaceSource(source: string, tools: readonly Tool[]): readonly Tool[] {
+    const own = this.#sources.get(source) ?? new Set();
+    const rest = this.#snapshot.tools.filter(({ name }) => !own.has(name));
+    const taken = new Set(rest.map(({ name }) => name));
+    const refused: Tool[] = [];
+    const added: Tool[] = [];
+    for (const tool of tools) {
+      (taken.has(tool.name) ? refused : added).push(tool);
+      taken.add(tool.name);
+    }
+    if (added.length === 0) this.#sources.delete(source);
+    else this.#sources.set(source, new Set(added.map(({ name }) => name)));
+    if (own.size === 0 && added.length === 0) return refused;
+    const behind = new Set([...this.#sources].flatMap(([other, names]) => (other > source ? [...names] : [])));
+    this.#replace([
+      ...rest.filter(({ name }) => !behind.has(name)),
+      ...added,
+      ...rest.filter(({ name }) => behind.has(name)),
+    ]);
+    return refused;
   }
 
   #replace(tools: readonly Tool[]): void {

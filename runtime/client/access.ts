@@ -1,4 +1,4 @@
-/** The routes over who may use a node as functions: tokens of clients, and people on chat platforms. */
+/** The routes over who may use a node as functions: tokens of clients, people on chat platforms, and tools of MCP servers. */
 
 import type { PairingRecord } from "../contracts/pairing.ts";
 import { type Connection, call } from "./http.ts";
@@ -19,6 +19,14 @@ export interface AccessCalls {
   pairings(options?: CallOptions): Promise<readonly PairingRecord[]>;
   approvePairing(code: string, options?: CallOptions): Promise<PairingRecord>;
   revokePairing(channel: string, user: string, options?: CallOptions): Promise<PairingRecord>;
+  /** The tools of an MCP server are offered as they are now. */
+  approveMcpTools(server: string, options?: CallOptions): Promise<ApprovedMcpTools>;
+}
+
+export interface ApprovedMcpTools {
+  readonly server: string;
+  /** Tools that had changed. */
+  readonly approved: number;
 }
 
 export interface ExpiryOptions extends CallOptions {
@@ -57,5 +65,7 @@ export function accessCalls(connection: Connection): AccessCalls {
         method: "DELETE",
         ...given,
       }),
+    approveMcpTools: (server, given) =>
+      call(connection, `/api/admin/mcp-servers/${encodeURIComponent(server)}/approve`, { method: "POST", ...given }),
   };
 }

@@ -104,6 +104,20 @@ export interface Health {
   readonly channels: Readonly<
     Record<string, { readonly platform: string; readonly state: string; readonly reason?: string | null }>
   >;
+  /** MCP servers of the node; absent of an older node. */
+  readonly mcp?: Readonly<
+    Record<
+      string,
+      {
+        readonly transport: string;
+        readonly state: string;
+        readonly reason: string | null;
+        readonly tools: number;
+        readonly changed: readonly string[];
+        readonly left_out: readonly { readonly name: string; readonly reason: string }[];
+      }
+    >
+  >;
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly Readonly<Record<string, unknown>>[];
   readonly mesh: {

@@ -70,7 +70,6 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
     asks: (value) => value === false,
   },
   ...UNBUILT_TOOLS.map((tool) => warning(`tools.${tool}`, "this version offers agents no such tool")),
-  warning("mcp.servers.*", "this version connects to no MCP server"),
   warning("plugin_dirs", "this version loads no plugins: they are listed, and copied into images"),
   warning("skill_dirs", "this version gives agents no skills: they are listed, and copied into images"),
   warning("telemetry.otlp", "this version sends no traces and no metrics: /metrics has the metrics"),

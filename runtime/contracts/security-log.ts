@@ -18,6 +18,8 @@ export type SecurityEventName =
   /** A node was given a subscription login, or forgot it. */
   | "login.stored"
   | "login.removed"
+  /** Tools of an MCP server that had changed. */
+  | "mcp.approved"
   | "schedule.run"
   | "schedule.paused"
   | "schedule.resumed"

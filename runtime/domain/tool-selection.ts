@@ -39,10 +39,10 @@ export function selectTools<T extends { readonly name: string }>(
 ): SelectedTools<T> {
   const names = new Set(available.map((tool) => tool.name));
   const { include, exclude = [] } = selection;
+  const included = include && new Set(include);
+  const excluded = new Set(exclude);
   const unknown = [...new Set([...(include ?? []), ...exclude])].filter((name) => !names.has(name));
-  const tools = available.filter(
-    (tool) => (include === undefined || include.includes(tool.name)) && !exclude.includes(tool.name),
-  );
+  const tools = available.filter(({ name }) => (included === undefined || included.has(name)) && !excluded.has(name));
   return { tools, unknown };
 }
 

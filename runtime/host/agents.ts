@@ -12,6 +12,7 @@ import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Tool } from "../contracts/tool.ts";
 import { LIMITS } from "../domain/budget.ts";
+import { serverOf } from "../domain/mcp/tool-names.ts";
 import { selectAgentTools } from "../domain/tool-selection.ts";
 import { type AuditFile, type AuditLog, createAuditLog } from "../plugins/hooks/safety/index.ts";
 import { safety } from "../plugins/hooks/safety/manifest.ts";
@@ -128,12 +129,14 @@ function budgetOf(budget: Config["agents"][string]["budget"]): Pick<Agent, "budg
 
 function warnOfUnknownTools(config: Config, tools: readonly Tool[], logger: Logger): void {
   for (const [agent, { tools: selection }] of Object.entries(config.agents)) {
-    const { owner, others } = selectAgentTools(tools, selection);
-    if (owner.unknown.length > 0) {
-      logger.warn({ agent, unknown: owner.unknown }, "an agent names tools that do not exist");
-    }
-    if (others.unknown.length > 0) {
-      logger.warn({ agent, unknown: others.unknown }, "tools.others names tools that the agent does not have");
+    const selected = selectAgentTools(tools, selection);
+    // Tools of MCP servers come later, and go.
+    const isUnknown = (name: string) => !Object.hasOwn(config.mcp.servers, serverOf(name) ?? "");
+    const unknown = selected.owner.unknown.filter(isUnknown);
+    const unknownOfOthers = selected.others.unknown.filter(isUnknown);
+    if (unknown.length > 0) logger.warn({ agent, unknown }, "an agent names tools that do not exist");
+    if (unknownOfOthers.length > 0) {
+      logger.warn({ agent, unknown: unknownOfOthers }, "tools.others names tools that the agent does not have");
     }
   }
 }

@@ -1,7 +1,7 @@
 /** The node's use cases, for routes and commands. */
 
 import { randomBytes } from "node:crypto";
-import type { Application, MeshMembership, Schedules } from "../app/api.ts";
+import type { Application, McpServers, MeshMembership, Schedules } from "../app/api.ts";
 import { createHealth } from "../app/health.ts";
 import { createLeaseTable } from "../app/leases.ts";
 import { createPeers } from "../app/mesh/peers.ts";
@@ -34,6 +34,7 @@ export interface ApplicationParts {
   readonly memory: MemoryParts;
   readonly backups: BackupParts;
   readonly schedules: Schedules;
+  readonly mcpServers: McpServers;
   readonly agents: AgentParts;
   readonly turns: TurnWork;
   readonly channels: ReadonlyMap<string, Channel>;
@@ -93,6 +94,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       workers: memory.workers,
       backups: parts.backups.backups,
       schedules: parts.schedules,
+      mcpServers: parts.mcpServers,
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     webhooks: new Map(
@@ -108,6 +110,7 @@ export function composeApplication(parts: ApplicationParts): Application {
     queues: memory.queues,
     usage: createUsageLedger({ database, clock, timezone: loaded.config.runtime.timezone }),
     schedules: parts.schedules,
+    mcpServers: parts.mcpServers,
     lifecycle,
     members: parts.registry.members,
     rollouts: createRollouts({ database, leases: createLeaseTable(database), newId }),

@@ -27,6 +27,8 @@ export interface HomePaths {
   readonly attachments: string;
   /** Workspaces of users who are not the owner: a directory for each agent, and in it one for each user. */
   readonly workspacesOfOthers: string;
+  /** What each tool of the MCP servers said of itself when it was first seen. */
+  readonly mcpTools: string;
   readonly nodeKey: string;
   /** The nodes that it knows. */
   readonly meshFile: string;
@@ -75,6 +77,7 @@ export function homePaths(home: string): HomePaths {
     backups: join(home, "backups"),
     attachments: join(home, "attachments"),
     workspacesOfOthers: join(home, "workspaces"),
+    mcpTools: join(home, "mcp-tools.json"),
     nodeKey: join(home, "node.key"),
     meshFile: join(home, "mesh.json"),
     joinFile: joinFilePath(home),

@@ -27,6 +27,7 @@ export interface MetricSources {
   workers?(): Readonly<Record<string, WorkerState>>;
   readonly backups?: Pick<Backups, "status">;
   readonly budgets?: Pick<Budgets, "report">;
+  mcpServers?(): Readonly<Record<string, { readonly state: string; readonly tools: number }>>;
   audit?(): { readonly failing: string | null; readonly lost: number };
 }
 
@@ -40,7 +41,7 @@ const LAG_PRECISION_MS = 100;
 
 /** Gauges are read from the store when they are scraped; without the store they are left out. */
 export function createMetrics(sources: MetricSources): NodeMetrics {
-  const { openTurns, jobs, embeddings, compaction, workers, backups, budgets, audit } = sources;
+  const { openTurns, jobs, embeddings, compaction, workers, backups, budgets, mcpServers, audit } = sources;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_PRECISION_MS });
   const ended = new Counter({
@@ -118,6 +119,7 @@ export function createMetrics(sources: MetricSources): NodeMetrics {
   });
   if (backups) addBackups(registry, backups);
   if (budgets) addBudgets(registry, budgets);
+  if (mcpServers) addMcpServers(registry, mcpServers);
   if (audit) {
     new Gauge({
       name: "cairn_audit_log_up",
@@ -166,6 +168,29 @@ function addBudgets(registry: Registry, budgets: Pick<Budgets, "report">): void 
     ({ used }) => used,
   );
   gauge("cairn_budget_limit", "Tokens or US dollars that an agent may use in the period of a limit.", ({ max }) => max);
+}
+
+function addMcpServers(registry: Registry, servers: NonNullable<MetricSources["mcpServers"]>): void {
+  new Gauge({
+    name: "cairn_mcp_server_up",
+    help: "Whether an MCP server is connected.",
+    labelNames: ["server"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [server, { state }] of Object.entries(servers())) this.set({ server }, state === "up" ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: "cairn_mcp_server_tools",
+    help: "Tools of an MCP server that agents are offered.",
+    labelNames: ["server"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [server, { tools }] of Object.entries(servers())) this.set({ server }, tools);
+    },
+  });
 }
 
 /** Of the whole store, whichever node has them. */

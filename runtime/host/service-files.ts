@@ -5,7 +5,9 @@ import { CONFIG_FILE, isPem, type LoadedConfig, SECRETS_FILE } from "../config/i
 
 /** What the home directory and the deployment directory hold, named one by one: a workspace may be one of the two, or around it. */
 const HOME_ENTRIES =
-  "node.key tls.key store attachments logs run spool capture credentials pulumi update.json home.json".split(" ");
+  "node.key tls.key store attachments logs run spool capture credentials pulumi update.json home.json mcp-tools.json".split(
+    " ",
+  );
 const DEPLOYMENT_ENTRIES = [SECRETS_FILE, CONFIG_FILE, "infra"];
 
 /**

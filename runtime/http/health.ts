@@ -69,6 +69,23 @@ const reportSchema = z.object({
       reason: z.string().nullable().describe("Why it is not up."),
     }),
   ),
+  mcp: z
+    .record(
+      z.string(),
+      z.object({
+        transport: z.enum(["stdio", "http"]),
+        state: z.enum(["connecting", "up", "down"]).describe("`down`: it is tried again."),
+        reason: z.string().nullable().describe("Why it is not up."),
+        tools: z.number().describe("Tools that are offered."),
+        changed: z
+          .array(z.string())
+          .describe("Tools withheld because what they say of themselves has changed; at most 20."),
+        left_out: z
+          .array(z.object({ name: z.string(), reason: z.string() }))
+          .describe("Tools that cannot be offered; at most 20."),
+      }),
+    )
+    .describe("MCP servers of the configuration, by their ids. `status` does not depend on them."),
   memory: z.record(z.string(), z.unknown()),
   queues: z.array(z.record(z.string(), z.unknown())),
   mesh: z.object({

@@ -16,6 +16,7 @@ import { registerHealth } from "./health.ts";
 import { registerJobs } from "./jobs.ts";
 import { registerLogins } from "./logins.ts";
 import { registerMcp } from "./mcp.ts";
+import { registerMcpServers } from "./mcp-servers.ts";
 import { registerMemory } from "./memory.ts";
 import { registerMesh } from "./mesh.ts";
 import { registerMeshMembership } from "./mesh-membership.ts";
@@ -117,6 +118,7 @@ export function createServer(deps: ServerDeps): Server {
     registerTokens(scope, shared);
     registerPairings(scope, shared);
     registerLogins(scope, shared);
+    registerMcpServers(scope, shared);
     registerWebhooks(scope, shared);
     registerForget(scope, shared);
     registerJobs(scope, shared);

@@ -440,6 +440,12 @@ export function createFakeApplication(): FakeApplication {
         return { matched: 3, retried: 2, skipped: 1 };
       },
     },
+    mcpServers: {
+      async approve(id) {
+        if (id !== "files") throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such MCP server here.");
+        return 2;
+      },
+    },
     schedules: {
       list: async () => [SCHEDULE],
       run: async (agent, name) => ({ agent, name: scheduleNamed(name), turn_id: "t-1", started: true }),
@@ -548,6 +554,7 @@ export function healthy(): HealthReport {
     agents: { main: { provider: "offline", model: "offline", active_turns: 0, waiting: 0, queued: 0, budget: null } },
     providers: { offline: { available: true, model: "offline", circuits: [] } },
     channels: { agent: { platform: "agent", state: "up", reason: null } },
+    mcp: {},
     memory: { backend: "embedded", reachable: true },
     queues: [],
     mesh: { enabled: false, standing: null, members: 0, problem: null },

@@ -194,6 +194,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "POST /api/admin/memory/forget/preview") ok(response, await toForget(request));
   else if (route === "POST /api/admin/memory/forget") ok(response, await forgotten(request));
   else if (route === "GET /api/admin/pairings") ok(response, { pairings: [PAIRING, { ...PAIRING, ...ASKED }] });
+  else if (route === "POST /api/admin/mcp-servers/files/approve") ok(response, { server: "files", approved: 2 });
   else if (route === "POST /api/admin/pairings") ok(response, PAIRING);
   else if (route === "DELETE /api/admin/pairings/telegram/7") ok(response, PAIRING);
   else if (route === "GET /api/admin/tokens") ok(response, { tokens });

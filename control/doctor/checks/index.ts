@@ -39,6 +39,7 @@ import { providersAvailable } from "./providers/available.ts";
 import { providersBudgets } from "./providers/budgets.ts";
 import { providersKeys } from "./providers/keys.ts";
 import { providersLogins } from "./providers/logins.ts";
+import { providersMcp } from "./providers/mcp.ts";
 import { providersModels } from "./providers/models.ts";
 import { providersReachable } from "./providers/reachable.ts";
 import { providersSessions } from "./providers/sessions.ts";
@@ -133,6 +134,7 @@ export const CHECKS: readonly Check[] = [
   providersSessions,
   providersAvailable,
   providersBudgets,
+  providersMcp,
   channelsTokens,
   channelsConnected,
   channelsAudio,

@@ -298,6 +298,7 @@ export const NODE_SCHEMAS = {
   "pairing-list": z.strictObject({ pairings: z.array(pairing) }),
   "pairing-approve": pairing,
   "pairing-revoke": pairing,
+  "mcp-approve": z.strictObject({ server: z.string(), approved: z.int().min(0) }),
   "service-install": service,
   "service-uninstall": service,
 } as const;

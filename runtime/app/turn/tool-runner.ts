@@ -68,7 +68,14 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       }
       // A copy: the validator fills defaults in.
       const args: Record<string, unknown> = structuredClone(call.arguments);
-      const validate = validatorOf(tool);
+      let validate: ValidateFunction;
+      try {
+        validate = validatorOf(tool);
+      } catch (error) {
+        // A schema from outside that has passed all checks, and is none.
+        logger.error({ err: error, tool: tool.name }, "the schema of a tool cannot be used");
+        return { refused: failure(`TOOL_FAILED: the schema of "${call.name}" cannot be used.`) };
+      }
       if (!validate(args)) {
         const problems = ajv.errorsText(validate.errors, { separator: "; ", dataVar: "arguments" });
         return refuse(call, context, new ToolError("TOOL_INVALID_ARGUMENTS", `${problems}.`));

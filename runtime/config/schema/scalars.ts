@@ -7,6 +7,7 @@ import { z } from "zod";
 
 const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
+const SERVER_ID = /^(?=.{1,32}$)[A-Za-z][A-Za-z0-9-]*(?:_[A-Za-z0-9-]+)*$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const DURATION_PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 const DURATION_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -58,6 +59,12 @@ export function identifier() {
 export function name(of: string) {
   const allowed = `${of}: letters, digits, - and _, at most 63, starting with a letter or digit`;
   return z.string({ error: allowed }).regex(NAME, { error: allowed });
+}
+
+/** Ids of MCP servers begin the names of their tools, as `<id>__<tool>`, which providers take up to 64 characters. */
+export function serverId() {
+  const allowed = "a server's id: letters, digits, - and single _ in between, at most 32, starting with a letter";
+  return z.string({ error: allowed }).regex(SERVER_ID, { error: allowed });
 }
 
 /** Names of nodes: host names, container names and Kubernetes objects are made of them. */

@@ -8,9 +8,9 @@ import {
   integer,
   list,
   mapping,
-  name,
   path,
   section,
+  serverId,
   text,
   url,
   variableName,
@@ -93,18 +93,24 @@ export const toolsSection = section({
 });
 
 const mcpServer = section({
-  enabled: flag().prefault(true),
-  command: text().optional().describe("Program of a server that speaks over its standard streams."),
-  args: list(text()).default([]),
-  env: mapping(variableName(), text()).prefault({}),
-  cwd: path().optional(),
-  url: url().optional().describe("Address of a server that speaks over HTTP."),
-  headers: mapping(text(), text()).prefault({}),
+  enabled: flag().prefault(true).describe("Whether the server is connected."),
+  command: text()
+    .optional()
+    .describe("Program of a server that speaks over its standard streams. Run without a shell, as the service's user."),
+  args: list(text()).default([]).describe("Its arguments, as they are."),
+  env: mapping(variableName(), text())
+    .prefault({})
+    .describe("Variables for it. Of the service's own it sees `PATH`, `HOME`, user, shell, language and time zone."),
+  cwd: path().optional().describe("Directory in which it runs; the deployment directory when absent."),
+  url: url().optional().describe("Address of a server that speaks over streamable HTTP."),
+  headers: mapping(text(), text())
+    .prefault({})
+    .describe("Sent with each request to it, such as `Authorization`. Never to another host."),
   timeout: duration({ min: 100 }).prefault("60s").describe("Deadline of one call."),
-  include: list(text()).optional().describe("Only these of the server's tools."),
-  exclude: list(text()).default([]),
+  include: list(text()).optional().describe("Only these of the server's tools, by its own names."),
+  exclude: list(text()).default([]).describe("Not these of the server's tools."),
 });
 
 export const mcpSection = section({
-  servers: mapping(name("a server's id"), mcpServer).prefault({}),
+  servers: mapping(serverId(), mcpServer).prefault({}).describe("MCP servers whose tools agents get (mcp-servers.md)."),
 });

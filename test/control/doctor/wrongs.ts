@@ -83,6 +83,7 @@ const health = (parts: Parameters<typeof healthWith>[0]): Pick<ProbeContext, "he
   health: async () => healthWith(parts),
   ...node({ health: healthWith(parts) }),
 });
+const MCP_UP = { transport: "stdio", state: "up", reason: null, tools: 2, changed: [], left_out: [] };
 const LOADED = Date.now();
 const hoursAgo = (hours: number): string => new Date(LOADED - hours * 3_600_000 - 1_000).toISOString();
 const BACKED_UP = {
@@ -1009,6 +1010,30 @@ export const WRONGS: readonly Wrong[] = [
     says: /agent is not there/,
     fix: /restart/,
     seen: health({ channels: {} }),
+  },
+  {
+    id: "providers.mcp",
+    when: "a server is down",
+    status: "warn",
+    says: /git is down \(its program ended with code 1\)/,
+    fix: /logs/,
+    seen: health({ mcp: { git: { ...MCP_UP, state: "down", reason: "its program ended with code 1" } } }),
+  },
+  {
+    id: "providers.mcp",
+    when: "a tool has changed",
+    status: "warn",
+    says: /git \(push\)/,
+    fix: /mcp approve git/,
+    seen: health({ mcp: { git: { ...MCP_UP, changed: ["push"] } } }),
+  },
+  {
+    id: "providers.mcp",
+    when: "a tool cannot be offered",
+    status: "warn",
+    says: /cannot be offered/,
+    fix: /exclude/,
+    seen: health({ mcp: { git: { ...MCP_UP, left_out: [{ name: "pull", reason: "its schema is too large" }] } } }),
   },
   {
     id: "channels.audio",

@@ -22,6 +22,25 @@ describe("the tool registry", () => {
     expect(() => (before.tools as Tool[]).push(tool("c"))).toThrow(TypeError);
   });
 
+  it("changes the tools of a source together, behind all others and in the order of the sources", () => {
+    const registry = new ToolRegistry([tool("own")]);
+    const names = () => registry.snapshot().tools.map(({ name }) => name);
+    registry.replaceSource("b", [tool("b1"), tool("b2")]);
+    const { version } = registry.snapshot();
+    expect(
+      registry.replaceSource("a", [tool("a1"), tool("own"), tool("b1"), tool("a1")]).map(({ name }) => name),
+    ).toEqual(["own", "b1", "a1"]);
+    expect(registry.snapshot().version).toBe(version + 1);
+    expect(names()).toEqual(["own", "a1", "b1", "b2"]);
+    registry.replaceSource("b", [tool("b3")]);
+    expect(names()).toEqual(["own", "a1", "b3"]);
+    registry.replaceSource("a", []);
+    expect(names()).toEqual(["own", "b3"]);
+    const before = registry.snapshot();
+    registry.replaceSource("a", []);
+    expect(registry.snapshot()).toBe(before);
+  });
+
   it("is the same snapshot while nothing changes", () => {
     const registry = new ToolRegistry([tool("a")]);
     const before = registry.snapshot();

@@ -52,7 +52,7 @@ test.each<[string, string[]]>([
   ["tools: { skill_list: { enabled: off }, skill_manage: {} }", []],
   ["tools: { skill_manage: {}, skill_list: { enabled: on } }", ["tools.skill_list warning"]],
   ["tools: { web_fetch: { timeout: 10s }, web_search: { backend: duckduckgo } }", []],
-  ["mcp: { servers: { a: { command: x }, b: { command: x, enabled: off } } }", ["mcp.servers.a warning"]],
+  ["mcp: { servers: { a: { command: x }, b: { url: 'http://127.0.0.1:1' } } }", []],
   ["plugin_dirs: []\nskill_dirs: []\ntelemetry: { otlp: off }", []],
   [
     "plugin_dirs: [p]\nskill_dirs: [s]\ntelemetry: { otlp: on }",

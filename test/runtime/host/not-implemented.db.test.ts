@@ -22,7 +22,7 @@ function recorded<T extends object>(value: T, note: (path: string) => void, path
 
 it("a node reads no setting that the table names, and has none of the channels that it names", async () => {
   const dir = await deploymentDirectory({
-    yaml: `${MINIMAL}channels: { console: {} }\nmcp: { servers: { a: { command: x } } }\n`,
+    yaml: `${MINIMAL}channels: { console: {} }\n`,
     env: OWNER_ENV,
   });
   await placeEmbeddedCopy(join(dir, "home", "store"));

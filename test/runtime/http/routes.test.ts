@@ -391,6 +391,7 @@ describe("/openapi.json", () => {
       "/api/admin/jobs/{task}/retry-failed",
       "/api/admin/logins",
       "/api/admin/logins/{provider}",
+      "/api/admin/mcp-servers/{id}/approve",
       "/api/admin/memory/backfill-tool-synth",
       "/api/admin/memory/backup",
       "/api/admin/memory/backups",

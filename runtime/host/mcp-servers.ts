@@ -1,0 +1,56 @@
+/** The MCP servers of the configuration. A node without any loads nothing for them. */
+
+import type { McpServers } from "../app/api.ts";
+import type { ToolRegistry } from "../app/tool-registry.ts";
+import type { LoadedConfig } from "../config/index.ts";
+import { RuntimeError } from "../contracts/errors.ts";
+import type { Clock, Logger } from "../contracts/ports.ts";
+import type { McpServerSettings } from "../plugins/mcp/index.ts";
+import type { HomePaths } from "./home.ts";
+import type { Service } from "./services.ts";
+
+export interface McpServerParts {
+  readonly servers: McpServers;
+  readonly service: Service;
+}
+
+export interface McpServersHostDeps {
+  readonly loaded: LoadedConfig;
+  readonly tools: Pick<ToolRegistry, "replaceSource">;
+  readonly paths: Pick<HomePaths, "mcpTools">;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export async function composeMcpServers(deps: McpServersHostDeps): Promise<McpServerParts> {
+  const { loaded, tools: registry, paths, ...rest } = deps;
+  const settings = mcpServerSettings(loaded);
+  if (settings.length === 0) return { servers: NONE, service: { name: "MCP servers" } };
+  const { createMcpServers } = await import("../plugins/mcp/index.ts");
+  const servers = createMcpServers({
+    ...rest,
+    servers: settings,
+    registry,
+    pinsFile: paths.mcpTools,
+    hostEnv: loaded.env,
+  });
+  return { servers, service: { name: "MCP servers", start: servers.start, stop: servers.stop } };
+}
+
+const NONE: McpServers = {
+  report: () => ({}),
+  approve: async () => {
+    throw new RuntimeError("RUNTIME_NOT_FOUND", "This node has no MCP servers.");
+  },
+};
+
+function mcpServerSettings({ config, dir }: LoadedConfig): McpServerSettings[] {
+  return Object.entries(config.mcp.servers).flatMap(([id, server]): McpServerSettings[] => {
+    const { enabled, command, args, env, cwd = dir, url, headers, timeout, include, exclude } = server;
+    if (!enabled) return [];
+    const common = { id, timeoutMs: timeout, include, exclude };
+    if (command !== undefined) return [{ ...common, target: { kind: "stdio", command, args, env, cwd } }];
+    return url === undefined ? [] : [{ ...common, target: { kind: "http", url, headers } }];
+  });
+}

@@ -1,0 +1,20 @@
+/** Bounds on what a server may send; a server that exceeds one is disconnected, or loses the tool. */
+
+/** One message: a result, or a page of the list. */
+export const MAX_MESSAGE_BYTES = 8 * 1024 ** 2;
+/** Tools of one server; further ones are left out. */
+export const MAX_TOOLS = 1_000;
+export const MAX_PAGES = 100;
+/** Milliseconds until a server must be connected, and until it must have listed its tools. */
+export const CONNECT_MS = 30_000;
+export const LIST_MS = 30_000;
+/** Milliseconds for an answer to the question whether it is still there. */
+export const PING_MS = 5_000;
+/** Milliseconds between two such questions to a server over HTTP, whose end is not seen otherwise. */
+export const PING_EVERY_MS = 30_000;
+/** Milliseconds from the news of a changed list until it is read: many at once are one. */
+export const CHANGES_MS = 500;
+/** Milliseconds between two reports of a call's progress. */
+export const PROGRESS_MS = 250;
+/** The longest wait that a Node timer can hold. */
+export const LONGEST_TIMER_MS = 2_147_483_647;

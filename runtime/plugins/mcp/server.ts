@@ -1,0 +1,219 @@
+/**
+ * One server of the configuration: connected while the node runs, connected anew when the connection ends, and its tools offered
+ * meanwhile, as far as they can be. What it does to the tools of agents happens by the registry alone.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { decorrelatedJitterGenerator, ExponentialBackoff } from "cockatiel";
+import type { McpServerReport } from "../../app/api.ts";
+import type { ToolRegistry } from "../../app/tool-registry.ts";
+import type { Clock, Logger } from "../../contracts/ports.ts";
+import type { Tool } from "../../contracts/tool.ts";
+import type { McpConnection } from "./connection.ts";
+import { ConnectionFailure } from "./connection-failure.ts";
+import { CHANGES_MS } from "./limits.ts";
+import { type ListedTool, type OmittedTool, readListedTools } from "./listed-tools.ts";
+import { createServerTool } from "./server-tool.ts";
+import { type McpServerSettings, targetDigest } from "./settings.ts";
+import type { ToolPins } from "./tool-pins.ts";
+
+export interface McpServerDeps {
+  readonly settings: McpServerSettings;
+  readonly registry: Pick<ToolRegistry, "replaceSource">;
+  readonly pins: ToolPins;
+  /** Of a server's program. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 60_000;
+/** A connection that lasted so long begins the pauses anew; a server that ends at once does not. */
+const STABLE_MS = 30_000;
+/** Left-out tools that a report names. */
+const REPORTED = 20;
+const CHANGED = "it is not what it was when it was first seen";
+
+interface Offered {
+  readonly listed: ListedTool;
+  readonly tool: Tool;
+}
+
+export class McpServer {
+  readonly #deps: McpServerDeps;
+  readonly #source: string;
+  readonly #target: string;
+  #state: McpServerReport["state"] = "connecting";
+  #reason: string | null = "it is being connected";
+  #connection: McpConnection | null = null;
+  /** By the names that agents see. */
+  #offered: ReadonlyMap<string, Offered> = new Map();
+  #leftOut: readonly OmittedTool[] = [];
+  #digests: ReadonlyMap<string, string> = new Map();
+  #onChange: () => void = () => undefined;
+  /** Tools that were made earlier: one that comes back unchanged is the same, and its schema need not be compiled again. */
+  #made = new Map<string, Offered>();
+
+  constructor(deps: McpServerDeps) {
+    this.#deps = deps;
+    this.#source = `mcp:${deps.settings.id}`;
+    this.#target = targetDigest(deps.settings);
+  }
+
+  report(): McpServerReport {
+    const { settings } = this.#deps;
+    return {
+      transport: settings.target.kind,
+      state: this.#state,
+      reason: this.#reason,
+      tools: this.#offered.size,
+      changed: this.#leftOut.flatMap(({ name, reason }) => (reason === CHANGED ? [name] : [])).slice(0, REPORTED),
+      left_out: this.#leftOut.filter(({ reason }) => reason !== CHANGED).slice(0, REPORTED),
+    };
+  }
+
+  /** Takes the tools as they are now; how many were changed. */
+  async approve(): Promise<number> {
+    const { settings, pins } = this.#deps;
+    const changed = this.#leftOut.filter(({ reason }) => reason === CHANGED).length;
+    if (this.#digests.size > 0) await pins.approve(settings.id, this.#target, this.#digests);
+    this.#onChange();
+    return changed;
+  }
+
+  /** Until the signal aborts; never rejects. Nothing of the server is left then. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const backoff = new ExponentialBackoff({
+      generator: decorrelatedJitterGenerator,
+      initialDelay: FIRST_PAUSE_MS,
+      maxDelay: LONGEST_PAUSE_MS,
+    });
+    let pauses = backoff.next();
+    while (!signal.aborted) {
+      const began = clock.monotonic();
+      const reason = await this.#connected(signal);
+      if (signal.aborted) break;
+      this.#report(reason);
+      if (clock.monotonic() - began > STABLE_MS) pauses = backoff.next();
+      await sleep(pauses.duration, undefined, { signal }).catch(() => undefined);
+      pauses = pauses.next({});
+    }
+    this.#state = "down";
+    this.#reason = "the node is stopping";
+  }
+
+  /** Resolves with the reason why the connection ended, or could not be made. */
+  async #connected(signal: AbortSignal): Promise<string> {
+    const { settings, env, version, logger } = this.#deps;
+    let isChanged = false;
+    let end: string | null = null;
+    let wake: () => void = () => undefined;
+    const onChange = () => {
+      isChanged = true;
+      wake();
+    };
+    const onEnd = (reason: string) => {
+      end ??= reason;
+      wake();
+    };
+    const onStop = () => onEnd("the node is stopping");
+    this.#onChange = onChange;
+    signal.addEventListener("abort", onStop, { once: true });
+    let connection: McpConnection | null = null;
+    try {
+      // The library takes longer to load than a node to start.
+      const { connect } = await import("./connection.ts");
+      const onError = (reason: string) =>
+        logger.debug({ server: settings.id, reason }, "an MCP server sent no message");
+      connection = await connect(settings, { version, env, onToolsChanged: onChange, onError }, signal);
+      this.#connection = connection;
+      void connection.ended.then(onEnd);
+      await this.#refresh(connection, signal);
+      for (;;) {
+        if (end !== null) return end;
+        if (!isChanged) {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+          continue;
+        }
+        // Many changes at once are read once.
+        await sleep(CHANGES_MS, undefined, { signal });
+        isChanged = false;
+        if (end === null) await this.#refresh(connection, signal);
+      }
+    } catch (error) {
+      return end ?? reasonOf(error);
+    } finally {
+      signal.removeEventListener("abort", onStop);
+      this.#onChange = () => undefined;
+      this.#connection = null;
+      this.#offer(new Map());
+      await connection?.close();
+      const errorOutput = connection?.errorOutput().trim();
+      if (errorOutput) logger.info({ server: settings.id, output: errorOutput }, "what an MCP server wrote last");
+    }
+  }
+
+  async #refresh(connection: McpConnection, signal: AbortSignal): Promise<void> {
+    const { settings, pins, logger } = this.#deps;
+    const { tools, leftOut } = await readListedTools(settings, await connection.list(signal));
+    this.#digests = new Map(tools.map(({ tool, digest }) => [tool, digest]));
+    const changed = await pins.changed(settings.id, this.#target, this.#digests);
+    const withheld = tools.filter(({ tool }) => changed.has(tool)).map(({ tool }) => ({ name: tool, reason: CHANGED }));
+    const accepted = tools.filter(({ tool }) => !changed.has(tool));
+    this.#offer(new Map(accepted.map((listed) => [listed.name, this.#offeredAs(listed)])), [...leftOut, ...withheld]);
+    this.#made = new Map(this.#offered);
+    this.#state = "up";
+    this.#reason = null;
+    const server = settings.id;
+    logger.info({ server, tools: this.#offered.size }, "the tools of an MCP server are offered");
+    if (this.#leftOut.length > 0) {
+      const shown = this.#leftOut.slice(0, REPORTED);
+      logger.warn({ server, left_out: shown, count: this.#leftOut.length }, "tools of an MCP server are not offered");
+    }
+  }
+
+  #offeredAs(listed: ListedTool): Offered {
+    const made = this.#made.get(listed.name);
+    if (made?.listed.digest === listed.digest && made.listed.tool === listed.tool) return made;
+    const { settings, clock } = this.#deps;
+    const tool = createServerTool(listed, {
+      settings,
+      clock,
+      // A turn keeps the tools that it began with, whatever became of them.
+      connection: () => (this.#offered.get(listed.name)?.tool === tool ? this.#connection : null),
+      reason: () => this.#reason,
+    });
+    return { listed, tool };
+  }
+
+  #offer(offered: ReadonlyMap<string, Offered>, leftOut: readonly OmittedTool[] = []): void {
+    const refused = this.#deps.registry.replaceSource(
+      this.#source,
+      [...offered.values()].map(({ tool }) => tool),
+    );
+    const taken = new Set(refused.map(({ name }) => name));
+    this.#offered = new Map([...offered].filter(([name]) => !taken.has(name)));
+    this.#leftOut = [...leftOut, ...[...taken].map((name) => ({ name, reason: "another tool has its name" }))];
+  }
+
+  #report(reason: string): void {
+    const { settings, logger } = this.#deps;
+    // A server that stays away is one line, not one each minute.
+    if (this.#state !== "down" || this.#reason !== reason) {
+      logger.warn({ server: settings.id, reason }, "an MCP server is not connected");
+    }
+    this.#state = "down";
+    this.#reason = reason;
+  }
+}
+
+/** Of a connection that could not be made, or whose tools could not be read. */
+function reasonOf(error: unknown): string {
+  if (error instanceof ConnectionFailure) return error.message;
+  return "its tools cannot be read";
+}
