@@ -56,11 +56,13 @@ async function verifyOnce(
 ): Promise<AuditVerification> {
   const files = await listAuditFiles(directory);
   const problems: AuditProblem[] = [];
-  /** Hashes that other files go on from, and the one that is asked for: whether an earlier file has them. */
-  const seen = new Map<string, boolean>(includes === undefined ? [] : [[includes, false]]);
+  /** Hashes that other files go on from, and the one that is asked for: the last file that has them. */
+  const seen = new Map<string, string | null>(includes === undefined ? [] : [[includes, null]]);
+  /** The file before, if it is one of the chain. */
+  let previous: string | null = null;
   for (const { path } of files) {
     const start = await startOf(path).catch(() => null);
-    if (start !== null) seen.set(start, false);
+    if (start !== null) seen.set(start, null);
   }
   let verified = 0;
   let withoutHash = 0;
@@ -87,7 +89,8 @@ async function verifyOnce(
       const prev = last ?? chained.prev;
       if (prev === null) report(number, "has lost its beginning: it does not say what it goes on from");
       else if (last === null && head === null) beginsLater = prev !== NO_HASH;
-      else if (last === null && seen.get(prev) !== true) {
+      // Not its last one alone: a clock that was set back goes on in the file before.
+      else if (last === null && seen.get(prev) !== previous) {
         report(number, "does not go on from the file before it: lines or files are missing between them");
       }
       link.add(chained.covered);
@@ -99,10 +102,11 @@ async function verifyOnce(
       behind = 0;
       last = chained.hash;
       head = chained.hash;
-      if (seen.has(last)) seen.set(last, true);
+      if (seen.has(last)) seen.set(last, name);
       link = new Link();
     }
     withoutHash += behind;
+    if (last !== null) previous = name;
     if (isCut) report(number, CUT);
     else if (behind > 0 && head !== null) {
       report(number, behind === 1 ? "has no hash" : `the last ${behind} lines have no hash`);
@@ -117,7 +121,7 @@ async function verifyOnce(
       problems.push({ file: file.name, line: null, reason: `cannot be read: ${reasonOf(error)}` });
     }
   }
-  if (includes !== undefined && seen.get(includes) !== true) {
+  if (includes !== undefined && (seen.get(includes) ?? null) === null) {
     const file = files.at(-1)?.name ?? directory;
     problems.push({ file, line: null, reason: `no line has the hash ${includes}: what led to it is missing` });
   }

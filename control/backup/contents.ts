@@ -15,6 +15,7 @@ export const HOME_KEPT = [
   "tls.key",
   "credentials",
   "capture",
+  "mcp-tools.json",
   "spool",
   "workspaces",
   "mesh.json",

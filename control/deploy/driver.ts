@@ -12,7 +12,7 @@ import type { DatabaseSettings } from "./node-settings.ts";
 /** One thing that is wrong before anything was changed. */
 export interface Finding {
   readonly severity: "error" | "warning";
-  /** One of the error codes. */
+  /** One of the INFRA_ error codes. */
   readonly code: string;
   readonly message: string;
   readonly hint?: string;

@@ -47,10 +47,6 @@ export function upText(result: UpResult, mark: Mark): string {
     ...driftLines(result.drift, mark),
     doneText(result),
     columns(nodes, "  "),
-    // Others are shown while it works.
-    ...result.warnings.flatMap(({ code, message, hint = "" }) =>
-      code === "PROVIDER_UNAUTHORIZED" ? [mark.warn(`${message} ${hint}`.trim())] : [],
-    ),
     ...reasonLines(result.nodes),
     ...(result.adopted.length > 0 ? [`Taken over: ${result.adopted.join(", ")}`] : []),
     `${done} Next: \`${result.next}\``,

@@ -61,15 +61,22 @@ export function formattedText(source: string): FormattedText {
   );
   const { text, at } = withoutCuts(markdown, marks.cuts);
   if (text.trim() === "") return { text: markdown, formats: [] };
-  const shift = text.length - text.trimStart().length;
+  const blank = text.length - text.trimStart().length;
+  // The first line of code keeps its indentation.
+  const first = code.find(({ from, to }) => at(from) <= blank && at(to) > blank);
+  const shift = first === undefined ? blank : Math.max(at(first.from), text.lastIndexOf("\n", blank - 1) + 1);
   const formats = spans.flatMap(({ from, to, ...span }) => {
-    const shown = text.slice(at(from), at(to));
-    const offset = at(from) + shown.length - shown.trimStart().length - shift;
-    const { length } = shown.trim();
-    return length === 0 ? [] : [{ ...span, offset, length }];
+    const shown = text.slice(at(from), at(to)).trimEnd();
+    const indented = isCode(span.type) ? shown.replace(/^(?:[ \t]*\r?\n)+/, "") : shown.trimStart();
+    const begin = shown.length - indented.length;
+    const length = shown.length - begin;
+    return shown.trim() === "" ? [] : [{ ...span, offset: at(from) + begin - shift, length }];
   });
   // Sorting keeps the order of equal ones: the outer one was read first.
-  return { text: text.trim(), formats: formats.sort((a, b) => a.offset - b.offset || b.length - a.length) };
+  return {
+    text: text.slice(shift).trimEnd(),
+    formats: formats.sort((a, b) => a.offset - b.offset || b.length - a.length),
+  };
 }
 
 interface Reading {

@@ -75,6 +75,8 @@ function fileOrPipe(): Output {
   const background = pino.destination({ fd: 1, sync: false, maxLength: OUTPUT_WAITING });
   const last = pino.destination({ fd: 1, sync: true, maxLength: OUTPUT_WAITING });
   for (const stream of [background, last]) stream.on("error", () => undefined);
+  // pino calls it at the exit of the process, too.
+  background.flushSync = () => undefined;
   const levels: StreamEntry[] = [
     { level: "trace", stream: { write: (line) => void background.write(line) } },
     { level: "fatal", stream: { write: (line) => void last.write(line) } },

@@ -7,11 +7,9 @@ import { roll } from "../../deploy/operations/roll/roll.ts";
 import { up } from "../../deploy/operations/up.ts";
 import type { UpResult } from "../../deploy/schemas.ts";
 import { upText } from "../../deploy/words.ts";
-import { missingLogins } from "../../login/missing.ts";
 import { EXIT } from "../../output/failure.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
-import { findDeployment } from "../../service/deployment.ts";
 
 export default class InfraUp extends InfraCommand<UpResult | null> {
   #roll = false;
@@ -58,13 +56,9 @@ export default class InfraUp extends InfraCommand<UpResult | null> {
   protected async work(interruption: Interruption): Promise<UpResult | null> {
     const { flags } = await this.parse(InfraUp);
     const { node, image, adopt, yes, "on-failure": onFailure = "rollback" } = flags;
-    this.#roll = flags.roll;
-    const result = await this.operate(flags, interruption, (run) =>
-      flags.roll ? roll(run, { image, adopt, yes, onFailure }) : up(run, { node, image, adopt, yes }),
-    );
-    if (!result?.healthy) return result;
-    const logins = await missingLogins(findDeployment(flags), interruption.signal);
-    return { ...result, warnings: [...result.warnings, ...logins] };
+    if (!flags.roll) return this.operate(flags, interruption, (run) => up(run, { node, image, adopt, yes }));
+    this.#roll = true;
+    return this.operate(flags, interruption, (run) => roll(run, { image, adopt, yes, onFailure }));
   }
 
   protected override exitCodeOf(result: UpResult | null): number {

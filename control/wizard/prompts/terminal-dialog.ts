@@ -238,12 +238,11 @@ export function terminalDialog({ terminal, env, signal }: TerminalDialogOptions)
         const verified = await verifySecret(question, answer, signal);
         // What was typed hidden cannot be mended: it is typed anew.
         if (verified.kind === "refused") {
-          await say(mark.warn(wrapped(verified.words)));
+          await say(mark.warn(wrapped(visible(verified.words))));
           continue;
         }
         const outcome = outcomeOf(verified);
-        if (outcome !== null)
-          await say(outcome.warns ? mark.warn(wrapped(outcome.words)) : mark.dim(wrapped(outcome.words)));
+        if (outcome !== null) await say(mark[outcome.warns ? "warn" : "dim"](wrapped(visible(outcome.words))));
         keepSaid();
         return answer;
       }

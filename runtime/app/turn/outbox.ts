@@ -65,12 +65,15 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
   async function take(ready: readonly string[]): Promise<readonly OutboxRow[]> {
     const { rows } = await database.query<OutboxRow>(
       `/* outbox:take */ with waiting as materialized (
-         select id, seq, next_attempt_at, min(seq) over (partition by channel, payload->>'conversation', turn_id) as first_of_turn,
-           min(seq) filter (where ${HOLDS_UP}) over (partition by channel, payload->>'conversation') as holding
+         select id, seq, next_attempt_at, attempts, channel, payload->>'conversation' as conversation,
+           min(seq) over (partition by channel, payload->>'conversation', turn_id) as first_of_turn
          from outbox where state = 'pending' and channel = any($1::text[])
+       ), ordered as (
+         select *, min(seq) filter (where ${HOLDS_UP} and seq = first_of_turn) over (partition by channel, conversation) as holding
+         from waiting
        ), due as (
          select id, unsure from outbox where state = 'pending' and next_attempt_at <= now() and id = any(array(
-           select id from waiting where next_attempt_at <= now() and seq = first_of_turn and seq <= coalesce(holding, seq)
+           select id from ordered where next_attempt_at <= now() and seq = first_of_turn and seq <= coalesce(holding, seq)
            order by next_attempt_at, seq limit $3))
          for update skip locked)
        update outbox o set attempts = attempts + 1, unsure = true, next_attempt_at = now() + $2 * interval '1 millisecond'

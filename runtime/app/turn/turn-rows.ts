@@ -144,7 +144,7 @@ export type TurnRow =
 
 export type Fence = Pick<ClaimedTurn, "turnId" | "epoch">;
 
-/** Of a pending message: those behind it in its conversation wait for it, through eight attempts, which are about four minutes. */
+/** Of a turn's first pending message: others of its conversation wait for it, through eight attempts, which are about four minutes. */
 export const HOLDS_UP = "attempts < 8";
 
 /** What the outbox sends; `OutboundMessage` is made of it when it is sent. */

@@ -186,8 +186,9 @@ export class TurnStore {
   /** Whether a message of another turn holds up those of this one. */
   async isBehind({ turnId, channel, conversation }: ClaimedTurn): Promise<boolean> {
     const { rows } = await this.#database.query<{ behind: boolean }>(
-      `/* turn:behind */ select exists (select 1 from outbox where state = 'pending' and channel = $1
-         and payload->>'conversation' = $2 and turn_id <> $3 and ${HOLDS_UP}) as behind`,
+      `/* turn:behind */ select exists (select 1 from outbox o where state = 'pending' and channel = $1
+         and payload->>'conversation' = $2 and turn_id <> $3 and ${HOLDS_UP} and not exists (
+           select 1 from outbox p where p.turn_id = o.turn_id and p.state = 'pending' and p.seq < o.seq)) as behind`,
       [channel, conversation, turnId],
     );
     return rows[0]?.behind ?? false;

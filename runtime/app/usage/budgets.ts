@@ -76,9 +76,8 @@ export function createBudgets(deps: {
       day: { tokens: row?.day_tokens ?? 0, usd: row?.day_usd ?? 0 },
       month: { tokens: row?.month_tokens ?? 0, usd: row?.month_usd ?? 0 },
     };
-    const read = { at, day, spending: pending.map(spent).reduce(addSpending, spending) };
-    sums.set(agent, read);
-    return read;
+    const today = pending.filter((call) => call.day === day);
+    return { at, day, spending: today.map(spent).reduce(addSpending, spending) };
   }
 
   function usesOf(budget: Budget, { spending, day }: CachedSums): readonly LimitUse[] {
@@ -110,6 +109,7 @@ export function createBudgets(deps: {
       if (budget === undefined) return null;
       const cached = sums.get(agent);
       const current = cached !== undefined && isFresh(cached, budget) ? cached : await readSums(agent, pending);
+      sums.set(agent, current);
       const reached = reachedLimit(usesOf(budget, current));
       if (reached === null) return null;
       const notice = firstNotice(agent, budget, reached);

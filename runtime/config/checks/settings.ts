@@ -1,4 +1,5 @@
 /** Settings of providers, memory, limits and tools that only make sense together. */
+import { serverOf } from "../../domain/mcp/tool-names.ts";
 import { WATCHDOG_MS } from "../deadlines.ts";
 import { keyVariable, knownProvider } from "../known-ids.ts";
 import { isConfidential, LOGIN_KINDS } from "../logins.ts";
@@ -172,7 +173,10 @@ export function checkTools({ config }: CheckInput): Findings {
     const lists = { include: tools.include, exclude: tools.exclude };
     const others = { "others.include": tools.others.include, "others.exclude": tools.others.exclude };
     for (const [list, names] of Object.entries({ ...lists, ...others })) {
-      for (const tool of (names ?? []).filter((one) => configured.length > 0 && !configured.includes(one))) {
+      // Tools of MCP servers come later, and go.
+      const isServers = (one: string) => Object.hasOwn(config.mcp?.servers ?? {}, serverOf(one) ?? "");
+      const isUnknown = (one: string) => configured.length > 0 && !configured.includes(one) && !isServers(one);
+      for (const tool of (names ?? []).filter(isUnknown)) {
         found.warn(
           ["agents", name, "tools", ...list.split(".")],
           "unknown-name",

@@ -9,6 +9,8 @@ import ipaddr from "ipaddr.js";
 const GLOBAL_IPV6 = ipaddr.parseCIDR("2000::/3");
 /** Special ranges that the library's table does not have, or has only in parts. */
 const FURTHER = ["2001::/23", "3fff::/20"].map((range) => ipaddr.parseCIDR(range));
+/** Public by its number, and on Azure the service of the host (WireServer). */
+const AZURE_HOST = "168.63.129.16";
 
 const MEANING: Readonly<Record<string, string>> = {
   unspecified: "this machine itself",
@@ -41,7 +43,7 @@ export function specialRange(address: string): string | null {
   const parsed = ipaddr.parse(address);
   const range = parsed.range();
   if (range !== "unicast") return MEANING[range] ?? "a range with a special purpose";
-  if (parsed.kind() === "ipv4") return null;
+  if (parsed.kind() === "ipv4") return parsed.toString() === AZURE_HOST ? "a service of Azure for its machines" : null;
   const isGlobal = parsed.match(GLOBAL_IPV6) && !FURTHER.some((further) => parsed.match(further));
   return isGlobal ? null : "a range with a special purpose";
 }

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { decorrelatedJitterGenerator, ExponentialBackoff } from "cockatiel";
 import type { McpServerReport } from "../../app/api.ts";
 import type { ToolRegistry } from "../../app/tool-registry.ts";
+import { RuntimeError } from "../../contracts/errors.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
 import type { Tool } from "../../contracts/tool.ts";
 import type { McpConnection } from "./connection.ts";
@@ -74,11 +75,15 @@ export class McpServer {
     };
   }
 
-  /** Takes the tools as they are now; how many were changed. */
+  /** Takes the tools as they are now; how many were changed. RUNTIME_NOT_READY where the server is not connected: none can be seen. */
   async approve(): Promise<number> {
     const { settings, pins } = this.#deps;
+    if (this.#state !== "up" || this.#connection === null) {
+      const why = this.#reason ?? "its connection has ended";
+      throw new RuntimeError("RUNTIME_NOT_READY", `The MCP server ${settings.id} is not connected: ${why}.`);
+    }
     const changed = this.#leftOut.filter(({ reason }) => reason === CHANGED).length;
-    if (this.#digests.size > 0) await pins.approve(settings.id, this.#target, this.#digests);
+    await pins.approve(settings.id, this.#target, this.#digests);
     this.#onChange();
     return changed;
   }
@@ -151,6 +156,7 @@ export class McpServer {
       signal.removeEventListener("abort", onStop);
       this.#onChange = () => undefined;
       this.#connection = null;
+      this.#digests = new Map();
       this.#offer(new Map());
       await connection?.close();
       const errorOutput = connection?.errorOutput().trim();
@@ -203,7 +209,7 @@ export class McpServer {
 
   #report(reason: string): void {
     const { settings, logger } = this.#deps;
-    // A server that stays away is one line, not one each minute.
+    // A server that stays unreachable is one line, not one each minute.
     if (this.#state !== "down" || this.#reason !== reason) {
       logger.warn({ server: settings.id, reason }, "an MCP server is not connected");
     }

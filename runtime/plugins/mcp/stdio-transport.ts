@@ -54,6 +54,15 @@ export class StdioTransport implements Transport {
       detached: true,
     });
     this.#child = child;
+    const started = new Promise<void>((resolve, reject) => {
+      child.once("spawn", resolve);
+      child.once("error", (error) => {
+        this.#finish(`its program cannot be started (${codeOf(error) ?? "unknown error"})`);
+        reject(error);
+      });
+    });
+    // Where descriptors are short there are no streams, and the error comes later.
+    if (child.stdout === null || child.stderr === null || child.stdin === null) return started;
     child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
     child.stderr.on("data", (chunk: Buffer) => {
       this.#errorOutput = Buffer.concat([this.#errorOutput, chunk]).subarray(-STDERR_BYTES);
@@ -62,13 +71,7 @@ export class StdioTransport implements Transport {
       stream.on("error", (error) => this.onerror?.(error));
     }
     child.once("exit", (code, signal) => void this.#onExit(child, code, signal));
-    await new Promise<void>((resolve, reject) => {
-      child.once("spawn", resolve);
-      child.once("error", (error) => {
-        this.#finish(`its program cannot be started (${codeOf(error) ?? "unknown error"})`);
-        reject(error);
-      });
-    });
+    await started;
   }
 
   async send(message: JSONRPCMessage): Promise<void> {

@@ -126,6 +126,15 @@ describe("a change of the audit log is found", () => {
     expect(problems.map(({ file }) => file)).toContain(FIRST);
   });
 
+  it("where a day was put between two that were one after the other", async () => {
+    const { path, verify } = await log({ "2026-03-01": 2, "2026-03-03": 2 });
+    const forged = await log({ "2026-03-01": 2, "2026-03-02": 2 });
+    await copyFile(forged.path(FIRST), path(FIRST));
+    expect((await verify()).problems).toEqual([]);
+    await copyFile(forged.path(SECOND), path(SECOND));
+    expect((await verify()).problems).toMatchObject([{ file: "2026-03-03.jsonl", line: 1 }]);
+  });
+
   it("where a day, or the end of one, is gone", async () => {
     const { path, verify } = await log({ "2026-03-01": 2, "2026-03-02": 2, "2026-03-03": 2 });
     const whole = await readFile(path(SECOND), "utf8");

@@ -1,7 +1,7 @@
 /** Whether every provider that wants a key has one that can be sent. */
 
 import { isSecretReference } from "../../../../runtime/config/references.ts";
-import { providersWithLogin } from "../../../login/missing.ts";
+import { providersWithLogin } from "../../../login/configured.ts";
 import { modelList, usedProviders } from "../../context/used-providers.ts";
 import { type Check, fail, pass, Unavailable, warn } from "../check.ts";
 

@@ -2,7 +2,7 @@
 
 import { isUsable, readCredentials } from "../../../../runtime/config/index.ts";
 import { CairnError } from "../../../../runtime/contracts/errors.ts";
-import { providersWithLogin } from "../../../login/missing.ts";
+import { providersWithLogin } from "../../../login/configured.ts";
 import { callNode, type NodeSnapshot } from "../../context/node.ts";
 import type { ProbeContext } from "../../context/probe-context.ts";
 import { usedProviders } from "../../context/used-providers.ts";

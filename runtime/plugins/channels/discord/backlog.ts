@@ -13,8 +13,8 @@ export interface BacklogDeps {
   isRelevant(message: ReceivedMessage): boolean;
   /** False where it is for none. Rejects where it is to come again. */
   take(message: ReceivedMessage): Promise<boolean>;
-  /** Messages after one; null where the conversation is gone. */
-  read(conversation: string, after: string): Promise<MissedMessages | null>;
+  /** Messages after one. */
+  read(conversation: string, after: string): Promise<MissedMessages | "gone" | "closed">;
   /** Stores the positions. */
   store(): Promise<void>;
   /** A message was taken, or there is none to take. */
@@ -41,6 +41,8 @@ const MOST_WAITING = 1_000;
 export function createBacklog({ positions, isOwner, isRelevant, take, read, store, progress }: BacklogDeps): Backlog {
   const waiting: ReceivedMessage[] = [];
   const behind = new Set<string>();
+  /** Conversations that the bot may not read for now: the next message says that it may again. */
+  const closed = new Set<string>();
   /** What may have been missed is read, or about to be. */
   let isComplete = false;
   /** Nothing is missing, nothing waits, and nothing is being taken. */
@@ -75,7 +77,11 @@ export function createBacklog({ positions, isOwner, isRelevant, take, read, stor
     behind.delete(conversation);
     for (let after = positions.of(conversation); after !== undefined && !signal.aborted; ) {
       const page = await read(conversation, after);
-      if (page === null) return positions.remove(conversation);
+      if (page === "gone") return positions.remove(conversation);
+      if (page === "closed") {
+        closed.add(conversation);
+        return;
+      }
       for (const message of page.messages.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1))) {
         await takeNext(message, signal);
       }
@@ -90,6 +96,11 @@ export function createBacklog({ positions, isOwner, isRelevant, take, read, stor
         // So that it need not be read after the next connection.
         if (isIdle && positions.of(conversation) !== undefined) positions.advance(conversation, id);
         return;
+      }
+      if (closed.delete(conversation)) {
+        // What was missed comes before it, and this message with it.
+        behind.add(conversation);
+        return wake();
       }
       // From the owner's first message on a conversation is one that is read.
       if (positions.of(conversation) === undefined && isOwner(message)) positions.advance(conversation, before(id));

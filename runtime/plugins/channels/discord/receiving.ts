@@ -10,7 +10,7 @@ import type { Logger } from "../../../contracts/ports.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
 import { untilAborted } from "../until-aborted.ts";
 import { type DiscordApi, MOST_MESSAGES } from "./api.ts";
-import { type Backlog, createBacklog, type MissedMessages } from "./backlog.ts";
+import { type Backlog, type BacklogDeps, createBacklog } from "./backlog.ts";
 import { createCommandMenu } from "./command-menu.ts";
 import { connectionError, hasCode, isRefused, sendingError } from "./errors.ts";
 import { connection, type Session } from "./gateway.ts";
@@ -67,7 +67,7 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
     }
   }
 
-  async function read(conversation: string, after: string, signal: AbortSignal): Promise<MissedMessages | null> {
+  async function read(conversation: string, after: string, signal: AbortSignal): ReturnType<BacklogDeps["read"]> {
     try {
       const page = await api.messagesAfter(conversation, after, signal);
       const newest = page
@@ -75,9 +75,9 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
         .reduce((a, b) => (BigInt(a) > BigInt(b) ? a : b), after);
       return { messages: page.filter(isMessage), next: page.length < MOST_MESSAGES ? undefined : newest };
     } catch (error) {
-      if (hasCode(error, UNKNOWN_CHANNEL)) return null;
+      if (hasCode(error, UNKNOWN_CHANNEL)) return "gone";
       // The bot may be let in again.
-      if (isRefused(error)) return { messages: [], next: undefined };
+      if (isRefused(error)) return "closed";
       throw error;
     }
   }

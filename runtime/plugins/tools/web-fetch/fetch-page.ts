@@ -23,6 +23,13 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const HEADERS = {
   accept: "text/html, application/xhtml+xml, text/markdown, text/*;q=0.9, application/json;q=0.8, */*;q=0.1",
 };
+const NAMED: ReadonlySet<string> = new Set([
+  "application/pdf",
+  "application/zip",
+  "application/gzip",
+  "image/png",
+  "image/jpeg",
+]);
 const LONGEST_PAUSE_S = 86_400;
 
 /** TOOL_REFUSED for an address that is not requested, also behind a redirect; TOOL_FAILED for an error, and what is no text. */
@@ -49,13 +56,19 @@ async function readPage(answer: WebAnswer, maxBytes: number) {
   const { status } = answer;
   if (status < 200 || status > 299) throw refused(answer);
   const type = mediaType(answer.header("content-type"));
-  const refuse = () =>
-    new ToolError("TOOL_FAILED", `What the address leads to is no text: ${type.essence || "binary data"}.`);
+  const refuse = () => new ToolError("TOOL_FAILED", `What the address leads to is no text: ${nameOf(type)}.`);
   if (pageKind(type, new Uint8Array()) === null) throw refuse();
   const { bytes, isCut } = await answer.read(maxBytes);
   const kind = pageKind(type, bytes);
   if (kind === null) throw refuse();
   return { kind, type, bytes, isCut };
+}
+
+/** The server's own words are data: of them only what is on a list is said outside of the fence. */
+function nameOf({ essence }: MediaType): string {
+  if (NAMED.has(essence)) return essence;
+  const [kind = ""] = essence.split("/");
+  return ["image", "audio", "video", "font"].includes(kind) ? `${kind} data` : "binary data";
 }
 
 function refused(answer: WebAnswer): ToolError {

@@ -17,6 +17,9 @@ const ARTICLE_SHARE = 0.5;
 /** The search for an article takes time that grows with the square of both. */
 const DEEPEST_ARTICLE = 100;
 const MOST_ELEMENTS = 5_000;
+/** Characters: short links become whole addresses, so that a page can grow. */
+const MOST_TEXT = 1_000_000;
+const MOST_ADDRESS = 2_000;
 
 const UNREAD = "script, style, noscript, template, iframe, object, embed, svg, canvas, button, input, select, textarea";
 const HIDDEN = /(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
@@ -26,15 +29,12 @@ export function pageMarkdown(html: string, url: string): Markdown {
   const page = readable(html, url);
   const content = findArticle(html, url, page) ?? page.querySelector("main") ?? page.body;
   const title = page.title.replace(/\s+/g, " ").trim();
-  return {
-    title,
-    text:
-      content === null
-        ? ""
-        : createService()
-            .turndown(content as never)
-            .trim(),
-  };
+  if (content === null) return { title, text: "" };
+  const text = createService()
+    .turndown(content as never)
+    .trim();
+  if (text.length <= MOST_TEXT) return { title, text };
+  return { title, text: `${text.slice(0, MOST_TEXT).toWellFormed()}\n\n(the rest of the page is left out)` };
 }
 
 function findArticle(html: string, url: string, page: PageDocument): PageElement | null {
@@ -73,7 +73,12 @@ function makeAbsolute(element: PageElement, name: string, base: string, page: st
   if (given === null) return;
   const address = URL.parse(given, base);
   const isInPage = address !== null && address.hash !== "" && address.href.split("#", 1)[0] === page.split("#", 1)[0];
-  if (address !== null && !isInPage && /^(?:https?|mailto):$/.test(address.protocol))
+  if (
+    address !== null &&
+    !isInPage &&
+    /^(?:https?|mailto):$/.test(address.protocol) &&
+    address.href.length <= MOST_ADDRESS
+  )
     element.setAttribute(name, address.href);
   else element.removeAttribute(name);
 }

@@ -10,6 +10,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ["private, 192.168/16", "192.168.1.1"],
   ["link-local with the metadata service", "169.254.169.254"],
   ["carrier-grade NAT", "100.64.0.1"],
+  ["the host's service on Azure", "168.63.129.16"],
   ["carrier-grade NAT, metadata of Alibaba", "100.100.100.200"],
   ["unspecified", "0.0.0.0"],
   ["this network", "0.1.2.3"],

@@ -112,6 +112,14 @@ it("withholds a tool that says something else than when it was first seen, until
   await expect(mcp.servers.approve("none")).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
 });
 
+it("approves nothing of a server that is not connected: what it offers cannot be seen", async () => {
+  const mcp = await startMcpServers({ files: {} });
+  await mcp.up("files");
+  await expect(mcp.call("files__die")).rejects.toMatchObject({ code: "TOOL_OUTCOME_UNKNOWN" });
+  await until(() => mcp.servers.report()["files"]?.state !== "up");
+  await expect(mcp.servers.approve("files")).rejects.toMatchObject({ code: "RUNTIME_NOT_READY" });
+});
+
 it("remembers over restarts what the tools said, and takes another program as it is", async () => {
   const directory = await mkdtemp(join(tmpdir(), "cairn-mcp-"));
   const file = join(directory, "options.json");

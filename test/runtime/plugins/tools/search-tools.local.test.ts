@@ -1,7 +1,7 @@
 /** search_glob and search_grep on real trees: what they find, what stays out, with ripgrep and without it. */
 
 import { execFile } from "node:child_process";
-import { chmod, link, mkdir, rename, symlink, utimes, writeFile } from "node:fs/promises";
+import { chmod, copyFile, link, mkdir, rename, symlink, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -261,6 +261,24 @@ it("uses ripgrep without a shell, its configuration file and its preprocessors, 
     expect(first.filter((argument) => argument.startsWith("--pre"))).toEqual([]);
     await programs.add("rg", "printf 'a.ts\\0'; exit 2");
     expect(await lines(grep, place, { pattern: "needle", files_only: true })).toHaveLength(3);
+  } finally {
+    await programs.remove();
+  }
+});
+
+it("runs no program of the workspace in place of ripgrep, wherever the search path leads", async () => {
+  await using place = await createPlace();
+  await write(place, TREE);
+  const programs = await createFakeTools();
+  try {
+    await programs.add("rg", "printf 'a.ts\\0'");
+    await mkdir(place.path("bin"), { recursive: true });
+    await copyFile(join(programs.directory, "rg"), place.path("bin", "rg"));
+    for (const path of [".", "", "bin:./bin", place.path("bin"), `${place.path("sub")}/../bin`]) {
+      const { grep } = tools(place, path);
+      expect(await lines(grep, place, { pattern: "needle", files_only: true })).not.toEqual([]);
+    }
+    expect(await programs.calls()).toEqual([]);
   } finally {
     await programs.remove();
   }

@@ -4,7 +4,7 @@
  */
 
 import { spawn } from "node:child_process";
-import { join } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
 
 export interface TextSearch {
   /** The workspace, resolved. */
@@ -29,10 +29,12 @@ export async function filesWithText(
   signal?: AbortSignal,
 ): Promise<readonly string[] | null> {
   signal?.throwIfAborted();
+  const trusted = trustedPath(path ?? "", query.root);
+  if (trusted === "") return null;
   const ended = new AbortController();
   const child = spawn("rg", argumentsOf(query), {
     cwd: join(query.root, ...query.components),
-    env: path === undefined ? {} : { PATH: path },
+    env: { PATH: trusted },
     stdio: ["ignore", "pipe", "ignore"],
   });
   const chunks: Buffer[] = [];
@@ -60,6 +62,12 @@ export async function filesWithText(
   }
   const names = Buffer.concat(chunks).toString("utf8").split("\0");
   return names.flatMap((name) => (name === "" ? [] : [[...query.components, name.replace(/^\.\//, "")].join("/")]));
+}
+
+/** The program runs outside of the sandbox: nothing that an agent could have put into its workspace is taken for it. */
+function trustedPath(path: string, root: string): string {
+  const entries = path.split(delimiter).filter((entry) => isAbsolute(entry));
+  return entries.filter((entry) => !`${join(entry, "/")}`.startsWith(join(root, "/"))).join(delimiter);
 }
 
 /** Everything that our walk would search: the rules of directories above it, which only that knows, leave out more. */

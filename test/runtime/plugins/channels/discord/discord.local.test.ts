@@ -722,6 +722,28 @@ describe("a Discord channel", () => {
       expect(accepted.map(({ text }) => text)).toEqual(["here", "live", "missed"]);
     });
 
+    it("reads what it has missed there also on the same connection, before the next message", async () => {
+      const { bot, channel, accepted } = await connected();
+      const stored: Stored = {};
+      const server = bot.channel();
+      const first = receiving(channel, stored);
+      await first.up();
+      bot.say("here", { channel: server });
+      await until(() => accepted.length === 1);
+      await first.end();
+      const there = bot.state.channels.get(server);
+      if (there === undefined) throw new Error("There is no such channel.");
+      there.isClosed = true;
+      await receiving(channel, stored).up();
+      bot.say("live");
+      await until(() => accepted.length === 2);
+      bot.say("missed", { channel: server, isUnheard: true });
+      there.isClosed = false;
+      bot.say("next", { channel: server });
+      await until(() => accepted.length === 4);
+      expect(accepted.map(({ text }) => text)).toEqual(["here", "live", "missed", "next"]);
+    });
+
     it("reads on behind a page that holds nothing for an agent", async () => {
       const { bot, channel, accepted } = await connected();
       const stored: Stored = {};
