@@ -500,11 +500,7 @@ deployment: { target: docker, nodes: [{ name: one }], datahub: { postgres: true 
     });
     expect(config.deployment.target).toBe("manual");
     expect(env["SERVICE_API_TOKEN"]).toBe(TOKEN);
-    expect(warnings.map(({ path }) => path).sort()).toEqual([
-      "agents.inner.workspace",
-      "mcp.servers.notes",
-      "providers.xai.api_key",
-    ]);
+    expect(warnings.map(({ path }) => path).sort()).toEqual(["agents.inner.workspace", "providers.xai.api_key"]);
   });
 
   test.each([

@@ -35,6 +35,7 @@ function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
     workers: () => ({}),
     backups: { status: async () => Promise.reject(new Error("no store")) },
     schedules: { list: async () => SCHEDULES },
+    mcpServers: { report: () => ({}) },
   };
   // What the report reads of them.
   return createHealth(deps as unknown as HealthDeps);
