@@ -65,7 +65,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
   async function take(ready: readonly string[]): Promise<readonly OutboxRow[]> {
     const { rows } = await database.query<OutboxRow>(
       `/* outbox:take */ with waiting as materialized (
-         select id, seq, next_attempt_at, attempts, channel, payload->>'conversation' as conversation,
+         select id, seq, next_attempt_at, created_at, channel, payload->>'conversation' as conversation,
            min(seq) over (partition by channel, payload->>'conversation', turn_id) as first_of_turn
          from outbox where state = 'pending' and channel = any($1::text[])
        ), ordered as (

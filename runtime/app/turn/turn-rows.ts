@@ -144,8 +144,8 @@ export type TurnRow =
 
 export type Fence = Pick<ClaimedTurn, "turnId" | "epoch">;
 
-/** Of a turn's first pending message: others of its conversation wait for it, through eight attempts, which are about four minutes. */
-export const HOLDS_UP = "attempts < 8";
+/** Of a turn's first pending message: others of its conversation wait for it, however long a pause the platform asks for. */
+export const HOLDS_UP = "created_at > now() - interval '5 minutes'";
 
 /** What the outbox sends; `OutboundMessage` is made of it when it is sent. */
 export interface OutboxPayload {

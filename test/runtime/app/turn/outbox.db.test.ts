@@ -111,7 +111,10 @@ describeDatabase("the outbox", (open) => {
     // What follows it in its own turn cannot be sent either.
     await put(database, first, id, ["one", "one more"], "c");
     await put(database, second, id, ["two"], "c");
-    await database.query("update outbox set attempts = 7 where channel = $1 and key = 'one'", [id]);
+    await database.query(
+      "update outbox set created_at = now() - interval '6 minutes' where channel = $1 and key = 'one'",
+      [id],
+    );
     const arrived: string[] = [];
     const outbox = start(database, {
       [id]: async ({ text: value }) => {
