@@ -74,7 +74,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       } catch (error) {
         // A schema from outside that has passed all checks, and is none.
         logger.error({ err: error, tool: tool.name }, "the schema of a tool cannot be used");
-        return { refused: failure(`TOOL_FAILED: the schema of "${call.name}" cannot be used.`) };
+        return refuse(call, context, new ToolError("TOOL_FAILED", `The schema of "${call.name}" cannot be used.`));
       }
       if (!validate(args)) {
         const problems = ajv.errorsText(validate.errors, { separator: "; ", dataVar: "arguments" });
