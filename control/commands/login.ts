@@ -17,6 +17,9 @@ import { refuseChoice } from "../service/connect.ts";
 import { openStack } from "../service/deployed-stack.ts";
 import { findDeployment } from "../service/deployment.ts";
 
+/** They show or remove a login: what is for a new one would do nothing. */
+const WITHOUT_NEW_LOGIN = ["status", "logout"];
+
 export default class Login extends NodeCommand<LoginResult> {
   static override description =
     "Log in to a provider with a subscription, in place of an API key\n\n" +
@@ -49,11 +52,20 @@ export default class Login extends NodeCommand<LoginResult> {
     browser: Flags.boolean({
       default: true,
       allowNo: true,
+      exclusive: WITHOUT_NEW_LOGIN,
       description: "Open the page; --no-browser: paste the answer",
     }),
-    "code-stdin": Flags.boolean({ description: "Read the pasted answer from standard input instead of asking" }),
-    "client-id": Flags.string({ helpValue: "ID", description: "Write this client id into cairn.yaml first" }),
+    "code-stdin": Flags.boolean({
+      exclusive: WITHOUT_NEW_LOGIN,
+      description: "Read the pasted answer from standard input instead of asking",
+    }),
+    "client-id": Flags.string({
+      exclusive: WITHOUT_NEW_LOGIN,
+      helpValue: "ID",
+      description: "Write this client id into cairn.yaml first",
+    }),
     port: Flags.integer({
+      exclusive: WITHOUT_NEW_LOGIN,
       default: 0,
       min: 0,
       max: 65_535,
@@ -61,6 +73,7 @@ export default class Login extends NodeCommand<LoginResult> {
       description: "Port of 127.0.0.1 that the browser comes back to (default: a free one)",
     }),
     timeout: Flags.integer({
+      exclusive: WITHOUT_NEW_LOGIN,
       default: 300,
       min: 1,
       helpValue: "SECONDS",

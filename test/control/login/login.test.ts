@@ -225,6 +225,20 @@ describe("login with a configuration that is not ready for it", () => {
   });
 });
 
+describe("what is for a new login", () => {
+  it.each([["--client-id", "another"], ["--port", "4711"], ["--timeout", "60"], ["--no-browser"], ["--code-stdin"]])(
+    "is refused with --status and --logout: %s",
+    async (...flag) => {
+      const { cli } = await fixture();
+      for (const other of ["--status", "--logout"]) {
+        const { code, stderr } = await cli.run(["login", other, ...flag]);
+        expect(code).toBe(2);
+        expect(stderr).toContain(other);
+      }
+    },
+  );
+});
+
 describe("the browser of a login", () => {
   it("is opened with the address, and one that fails leaves the address to be opened by hand", async () => {
     const { cli, oauth } = await fixture();
