@@ -77,7 +77,7 @@ export default class Login extends NodeCommand<LoginResult> {
       default: 300,
       min: 1,
       helpValue: "SECONDS",
-      description: "How long to wait until the login is done",
+      description: "How long to wait for the answer of the provider's page",
     }),
   };
 

@@ -23,7 +23,7 @@ import type { LoginTarget } from "./target.ts";
 
 export interface LoginWork<Kept> {
   readonly signal: AbortSignal;
-  /** Deadline of the login, in milliseconds. */
+  /** Milliseconds until there has to be an answer. */
   readonly deadlineMs: number;
   /** Port of 127.0.0.1 for the answer; 0: a free one. */
   readonly port: number;
@@ -48,8 +48,9 @@ export async function logIn<Kept>(provider: string, endpoints: LoginEndpoints, w
   const challenge = await oauth.calculatePKCECodeChallenge(verifier);
 
   const ended = new AbortController();
-  const deadline = AbortSignal.timeout(work.deadlineMs);
-  const signal = AbortSignal.any([work.signal, deadline, ended.signal]);
+  const late = new AbortController();
+  const deadline = setTimeout(() => late.abort(), work.deadlineMs);
+  const signal = AbortSignal.any([work.signal, late.signal, ended.signal]);
   const outcome = Promise.withResolvers<Kept>();
   outcome.promise.catch(() => undefined);
   signal.addEventListener("abort", () => outcome.reject(signal.reason), { once: true });
@@ -63,10 +64,12 @@ export async function logIn<Kept>(provider: string, endpoints: LoginEndpoints, w
     });
     if (taken) return { status: 409, text: "This login has been answered already." };
     taken = true;
+    // A code counts once: what follows has deadlines of its own.
+    clearTimeout(deadline);
     try {
       const { redirectUri } = callback;
       const tokens = await exchangeCode(endpoints, { answer, state, redirectUri, verifier }, signal);
-      outcome.resolve(await work.keep(tokens, signal));
+      outcome.resolve(await work.keep(tokens, work.signal));
       return DONE;
     } catch (error) {
       outcome.reject(error);
@@ -85,8 +88,9 @@ export async function logIn<Kept>(provider: string, endpoints: LoginEndpoints, w
     return await outcome.promise;
   } catch (error) {
     work.signal.throwIfAborted();
-    throw explained(error, provider, deadline.aborted ? work.deadlineMs : null);
+    throw explained(error, provider, late.signal.aborted ? work.deadlineMs : null);
   } finally {
+    clearTimeout(deadline);
     ended.abort();
     await callback.close();
   }

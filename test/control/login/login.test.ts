@@ -1,5 +1,6 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { credentialsPath } from "../../../runtime/config/credentials.ts";
 import type { OAuthFake } from "../../fakes/oauth/index.ts";
@@ -129,6 +130,20 @@ describe("login", () => {
     const { code, stderr } = await outcome;
     expect(code).toBe(1);
     expect(stderr).toContain("HTTP 500");
+  });
+
+  it("does not drop a code that came within the deadline and is exchanged after it", async () => {
+    const { cli, oauth } = await fixture();
+    const answer = Promise.withResolvers<void>();
+    oauth.fail({ hold: answer.promise });
+    const { address, outcome } = begin(cli, oauth, ["--timeout", "2"]);
+    const page = fetch(oauth.consent(await address));
+    await expect.poll(() => oauth.counts.authorization_code).toBe(1);
+    await sleep(2_500);
+    answer.resolve();
+    expect((await page).status).toBe(200);
+    expect(await outcome).toMatchObject({ code: 0 });
+    expect((await tokensOf(cli)).access_token).toBe(oauth.accessToken());
   });
 
   it("is given up after its deadline, and at Ctrl-C", async () => {
