@@ -8,7 +8,7 @@ import {
   removeCredentials,
   withCredentialsLock,
 } from "../../runtime/config/index.ts";
-import { CairnError, RuntimeError } from "../../runtime/contracts/errors.ts";
+import { CairnError, ChannelError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { LoginRecord } from "../../runtime/contracts/logins.ts";
 import { UsageError } from "../output/failure.ts";
 import { connectToStack, type DeployedNode } from "../service/deployed-node.ts";
@@ -66,7 +66,10 @@ export async function checkNode(
   });
 }
 
-/** Gives the node the tokens, and has them nowhere else. Errors of the way to it: nobody has the tokens then. */
+/**
+ * Gives the node the tokens, and has them nowhere else. Where the node's answer is lost, it is asked whether it has stored them.
+ * Errors of the connection: the tokens are lost, or the error says that this is unknown.
+ */
 export async function keepOnNode(
   stack: DeployedStack,
   node: string,
@@ -83,11 +86,38 @@ export async function keepOnNode(
     expires_in: tokens.expiresInS,
     scopes: tokens.scopes ?? endpoints.scopes,
   };
+  const recordOf = async (connection: DeployedNode) =>
+    (await recordsOf(connection, signal)).find((one) => one.provider === provider);
   const record = await onNode(stack, node, signal, async (connection) => {
     refuseUnencrypted(connection);
-    return connection.client.storeLogin(provider, login, { signal });
+    const before = await recordOf(connection);
+    try {
+      return await connection.client.storeLogin(provider, login, { signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof CairnError) || !WITHOUT_ANSWER.has(error.code)) throw error;
+      const after = await onNode(stack, node, signal, recordOf).catch(() => {
+        signal.throwIfAborted();
+        throw unknownOutcome(node, provider, error);
+      });
+      if (!after?.logged_in) throw error;
+      if (!before?.logged_in || after.expires_at !== before.expires_at) return after;
+      // Without an end two logins cannot be told from each other.
+      throw after.expires_at === null ? unknownOutcome(node, provider, error) : error;
+    }
   });
   return resultOnNodes("login", target, [nodeLogin(node, record)], { changed: true });
+}
+
+/** Of a request that may have been done. */
+const WITHOUT_ANSWER: ReadonlySet<string> = new Set(["CHANNEL_CONNECTION_LOST", "RUNTIME_NOT_READY"]);
+
+function unknownOutcome(node: string, provider: string, cause: CairnError): ChannelError {
+  const message = `It is unknown whether the node ${node} has stored the login: ${cause.message}`;
+  return new ChannelError("CHANNEL_CONNECTION_LOST", message, {
+    cause,
+    hint: `See \`cairn login ${provider} --status --node ${node}\` once it answers, and log in again where there is none.`,
+  });
 }
 
 /** A node that does not answer is one that is not logged in, with the reason. */

@@ -87,7 +87,7 @@ it("nobody logs in for a node that could not use it: the tokens are never asked 
   for (const { oauth } of [other, keyed]) expect(oauth.counts.authorization_code).toBe(0);
 });
 
-it("the end that a node did not take is told, and the login before it stays", async () => {
+it("a node refuses the login of another client, and keeps the one that it has", async () => {
   const { oauth, deployment, start, logIn } = await deployedLogin();
   const node = await start();
   expect(await logIn()).toMatchObject({ code: 0 });
