@@ -107,7 +107,7 @@ export default class Login extends NodeCommand<LoginResult> {
     // Before somebody logs in for nothing.
     else await checkNode(node.stack, node.name, { ...target, endpoints }, signal);
     const byHand = fromInput || !flags.browser;
-    return logIn(provider, endpoints, {
+    const result = await logIn(provider, endpoints, {
       signal,
       deadlineMs: flags.timeout * 1_000,
       port,
@@ -118,6 +118,9 @@ export default class Login extends NodeCommand<LoginResult> {
           : keepOnNode(node.stack, node.name, { target, endpoints }, tokens, during),
       show: (url) => this.#show(url, byHand, signal),
     });
+    // It notices a login by itself, but not a change of its configuration.
+    if (clientId !== undefined) await this.note("A running node takes the client id at its next `cairn restart`.\n");
+    return result;
   }
 
   async #show(url: string, byHand: boolean, signal: AbortSignal): Promise<void> {

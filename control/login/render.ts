@@ -16,15 +16,9 @@ export function loginText(result: LoginResult, mark: Mark): string {
   }
   const until = end === null ? "" : renewable ? ", renewed by itself" : `, until ${end}`;
   const head = mark.good(`Logged in to ${provider}${until}.`);
-  const notes = [
-    ...(result.in_use
-      ? []
-      : [
-          `${mark.warn("Note:")} providers.${provider}.api_key comes first. Remove it from cairn.yaml to use the login.`,
-        ]),
-    ...(action === "login" && result.in_use ? [mark.dim("It counts from the next `cairn restart` on.")] : []),
-  ];
-  return [head, ...notes].join("\n");
+  if (result.in_use) return head;
+  const note = `providers.${provider}.api_key comes first. Remove it from cairn.yaml to use the login.`;
+  return `${head}\n${mark.warn("Note:")} ${note}`;
 }
 
 function nodesText({ action, provider, changed, file, nodes }: LoginResult, mark: Mark): string {

@@ -213,6 +213,17 @@ describe("login with a configuration that is not ready for it", () => {
     expect(text).toMatch(/login:\n\s+client_id: my-own/);
   });
 
+  it("asks for a restart of a node after --client-id alone", async () => {
+    const { cli, oauth } = await fixture();
+    for (const argv of [[], ["--client-id", CLIENT_ID]]) {
+      const { address, outcome } = begin(cli, oauth, argv);
+      await fetch(oauth.consent(await address));
+      const { code, stdout, stderr } = await outcome;
+      expect(code).toBe(0);
+      expect((stdout + stderr).includes("cairn restart")).toBe(argv.length > 0);
+    }
+  });
+
   it("refuses a provider that has no login, and one that is not there", async () => {
     const cli = await createCli();
     expect((await cli.run(["login", "offline"])).stderr).toContain("has no subscription login");
