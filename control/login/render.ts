@@ -6,11 +6,12 @@ import type { LoginResult, NodeLogin } from "./result.ts";
 
 export function loginText(result: LoginResult, mark: Mark): string {
   if (result.deployed) return nodesText(result, mark);
-  const { action, provider, logged_in: loggedIn, changed, expires_at: end, renewable } = result;
+  const { action, provider, logged_in: loggedIn, changed, expires_at: end, renewable, problem } = result;
   if (action === "logout") {
     return changed ? `Logged out of ${provider}; the tokens are removed.` : `There was no login to ${provider}.`;
   }
   if (!loggedIn) {
+    if (problem !== null) return `${visible(problem)} Run \`cairn login ${provider}\`.`;
     const why = end === null ? `Not logged in to ${provider}.` : `The login of ${provider} ended at ${end}.`;
     return `${why} Run \`cairn login ${provider}\`.`;
   }

@@ -1,6 +1,6 @@
 /** The document of `cairn login --json`. Never a token. Pure. */
 
-import { type Credentials, credentialsPath, isUsable } from "../../runtime/config/index.ts";
+import { type Credentials, credentialsPath, isUsable, problemOf } from "../../runtime/config/index.ts";
 import type { LoginRecord } from "../../runtime/contracts/logins.ts";
 import type { LoginTarget } from "./target.ts";
 
@@ -16,12 +16,12 @@ interface LoginState {
   readonly scopes: readonly string[];
   /** False where an API key of the configuration comes first. */
   readonly in_use: boolean;
+  /** Why there is none that can be used, besides that there is none or that it is over; null: nothing more is known. */
+  readonly problem: string | null;
 }
 
 export interface NodeLogin extends LoginState {
   readonly node: string;
-  /** Why the node has none that can be used, beside that nobody has logged in; null: nothing more is known. */
-  readonly problem: string | null;
 }
 
 export interface LoginResult extends LoginState {
@@ -38,7 +38,14 @@ export interface LoginResult extends LoginState {
   readonly nodes: readonly NodeLogin[];
 }
 
-const NOTHING: LoginState = { logged_in: false, expires_at: null, renewable: false, scopes: [], in_use: false };
+const NOTHING: LoginState = {
+  logged_in: false,
+  expires_at: null,
+  renewable: false,
+  scopes: [],
+  in_use: false,
+  problem: null,
+};
 
 export function resultHere(
   action: LoginAction,
@@ -57,6 +64,7 @@ export function resultHere(
     renewable: credentials !== null && credentials.refresh_token !== null,
     scopes: credentials?.scopes ?? [],
     in_use: credentials !== null && endpoints !== null && !keyComesFirst,
+    problem: credentials === null ? null : problemOf(credentials),
     deployed: false,
     nodes: [],
   };
@@ -70,7 +78,7 @@ export function resultOnNodes(
   { changed, file = null }: { readonly changed: boolean; readonly file?: string | null },
 ): LoginResult {
   const [first = NOTHING, ...others] = nodes;
-  const { logged_in, expires_at, renewable, scopes, in_use } =
+  const { logged_in, expires_at, renewable, scopes, in_use, problem } =
     others.length === 0
       ? first
       : {
@@ -90,6 +98,7 @@ export function resultOnNodes(
     renewable,
     scopes,
     in_use,
+    problem,
     deployed: true,
     nodes,
   };
@@ -101,5 +110,5 @@ export function nodeLogin(node: string, record: LoginRecord): NodeLogin {
 }
 
 export function withoutLogin(node: string, problem: string | null): NodeLogin {
-  return { node, ...NOTHING, problem };
+  return { ...NOTHING, node, problem };
 }

@@ -22,6 +22,8 @@ const schema = z.strictObject({
   expires_at: z.iso.datetime().nullable(),
   scopes: z.array(z.string()),
   obtained_at: z.iso.datetime(),
+  /** Why the login server refused the last refresh; absent after one that it granted. */
+  refresh_refused: z.string().min(1).optional(),
 });
 
 export type Credentials = z.infer<typeof schema>;
@@ -35,8 +37,14 @@ export function credentialsPath(home: string, provider: string): string {
 }
 
 /** Whether a call could be made with them, maybe after a refresh. Pure. */
-export function isUsable({ refresh_token, expires_at: end }: Credentials, now: Date): boolean {
+export function isUsable({ refresh_token, expires_at: end, refresh_refused }: Credentials, now: Date): boolean {
+  if (refresh_refused !== undefined) return false;
   return refresh_token !== null || end === null || Date.parse(end) > now.getTime();
+}
+
+/** Why they cannot be used, besides that their time is over. Pure. */
+export function problemOf({ refresh_refused: reason }: Credentials): string | null {
+  return reason === undefined ? null : `The login could not be refreshed: ${reason}.`;
 }
 
 /** Null without a login. CONFIG_UNREADABLE when the file is there and cannot be used. */

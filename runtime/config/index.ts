@@ -13,6 +13,7 @@ export {
   type Credentials,
   credentialsPath,
   isUsable,
+  problemOf,
   readCredentials,
   removeCredentials,
   withCredentialsLock,

@@ -88,8 +88,9 @@ export class LoginTokens {
     const asked = clock.now();
     try {
       const tokens = await refreshTokens(endpoints, refreshToken, new AbortController().signal);
+      const { refresh_refused: _former, ...kept } = current;
       return {
-        ...current,
+        ...kept,
         access_token: tokens.accessToken,
         refresh_token: tokens.refreshToken ?? refreshToken,
         expires_at:
@@ -101,8 +102,17 @@ export class LoginTokens {
       if (!(error instanceof TokenFailure)) throw error;
       if (error.reason.kind !== "refused") throw postponed(provider, error);
       this.#dead = refreshToken;
+      await this.#recordRefusal({ ...current, refresh_refused: error.message });
       throw ended(provider, error.message);
     }
+  }
+
+  /** For those who look at the login: the call fails in any case. */
+  async #recordRefusal(refused: Credentials): Promise<void> {
+    const { home, logger } = this.#options;
+    await writeCredentials(home, refused).catch((error: unknown) => {
+      logger.warn({ err: error }, "the refusal of a login's refresh could not be written down");
+    });
   }
 
   async #required(): Promise<Credentials> {

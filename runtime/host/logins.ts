@@ -3,6 +3,7 @@
 import {
   type Credentials,
   isUsable,
+  problemOf,
   readCredentials,
   removeCredentials,
   withCredentialsLock,
@@ -34,7 +35,7 @@ export function createLogins({ providers, home, clock, hide }: LoginsDeps): Logi
 
   async function recordOf(id: string, endpoints: LoginEndpoints): Promise<LoginRecord> {
     const read = await readCredentials(home, id).then(
-      (credentials) => ({ credentials, problem: null }),
+      (credentials) => ({ credentials, problem: credentials === null ? null : problemOf(credentials) }),
       (error: unknown) => ({ credentials: null, problem: reasonOf(error) }),
     );
     const { credentials, problem } = read;

@@ -133,7 +133,7 @@ it("doctor names the node that nobody has logged in to, and nothing after the lo
       expect.objectContaining({
         id: "providers.logins",
         status: "fail",
-        message: "Nobody has logged in to anthropic on one.",
+        message: "No login that can be used: anthropic on one.",
         fix: "Run `cairn login anthropic --node one`.",
       }),
     ]),

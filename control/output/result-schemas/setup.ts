@@ -100,6 +100,7 @@ export const SETUP_SCHEMAS = {
     renewable: z.boolean(),
     scopes: z.array(z.string()),
     in_use: z.boolean().describe("False where an API key of the configuration comes first"),
+    problem: z.string().nullable().describe("Why a login that is there cannot be used; null: nothing is known"),
     deployed: z.boolean().describe("Whether it is about nodes of a deployed stack"),
     nodes: z
       .array(

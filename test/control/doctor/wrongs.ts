@@ -12,6 +12,7 @@ import type { ProbeContext } from "../../../control/doctor/context/probe-context
 import type { Fleet } from "../../../control/mesh/fleet.ts";
 import type { FleetMember, FleetProblem } from "../../../control/mesh/fleet-problems.ts";
 import type { Client } from "../../../runtime/client/index.ts";
+import { writeCredentials } from "../../../runtime/config/credentials.ts";
 import type { NodeEntry } from "../../../runtime/contracts/node-entry.ts";
 import { MINIMAL } from "../../support/deployment.ts";
 import { entryOf } from "../../support/node-entries.ts";
@@ -884,9 +885,29 @@ export const WRONGS: readonly Wrong[] = [
     id: "providers.logins",
     when: "nobody has logged in",
     status: "fail",
-    says: /Nobody has logged in to anthropic\./,
+    says: /No login that can be used: anthropic\./,
     fix: /cairn login anthropic/,
     yaml: "version: 1\nagents: { main: {} }\nproviders: { anthropic: { model: m, login: { client_id: c } } }\n",
+  },
+  {
+    id: "providers.logins",
+    when: "the login server has refused the refresh",
+    status: "fail",
+    says: /anthropic \(The login could not be refreshed: the login server refused \(invalid_grant\)\)\./,
+    fix: /cairn login anthropic/,
+    yaml: "version: 1\nagents: { main: {} }\nproviders: { anthropic: { model: m, login: { client_id: c } } }\n",
+    arrange: async ({ home }) => {
+      await writeCredentials(home(), {
+        schema: 1,
+        provider: "anthropic",
+        access_token: "a",
+        refresh_token: "r",
+        expires_at: null,
+        scopes: [],
+        obtained_at: "2030-01-01T00:00:00.000Z",
+        refresh_refused: "the login server refused (invalid_grant)",
+      });
+    },
   },
   {
     id: "providers.reachable",

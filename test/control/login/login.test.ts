@@ -94,6 +94,22 @@ describe("login", () => {
     expect((await cli.run(["login", "--logout"])).stdout).toBe("There was no login to anthropic.\n");
   });
 
+  it("is none any more once the login server has refused to refresh it", async () => {
+    const { cli, oauth } = await fixture();
+    const { address, outcome } = begin(cli, oauth);
+    await fetch(oauth.consent(await address));
+    expect(await outcome).toMatchObject({ code: 0 });
+    const file = credentialsPath(cli.home, "anthropic");
+    const refresh_refused = "the login server refused (invalid_grant)";
+    await writeFile(file, JSON.stringify({ ...(await tokensOf(cli)), refresh_refused }));
+    expect(await cli.run(["login", "--status"])).toMatchObject({
+      code: 1,
+      stdout: `The login could not be refreshed: ${refresh_refused}. Run \`cairn login anthropic\`.\n`,
+    });
+    const { stdout } = await cli.run(["login", "--status", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ logged_in: false, problem: expect.stringContaining(refresh_refused) });
+  });
+
   it("refuses an answer with another state, and still takes the right one", async () => {
     const { cli, oauth } = await fixture();
     const { address, outcome } = begin(cli, oauth);

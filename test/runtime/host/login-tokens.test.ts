@@ -13,6 +13,8 @@ import {
   writeCredentials,
 } from "../../../runtime/config/credentials.ts";
 import { ProviderError } from "../../../runtime/contracts/errors.ts";
+import { createLogins } from "../../../runtime/host/logins.ts";
+import { inspectText } from "../../support/deployment.ts";
 import { CLIENT_ID, loggedIn } from "../../support/login/credentials.ts";
 
 const CHILD = fileURLToPath(new URL("../../support/login/ask-for-token.ts", import.meta.url));
@@ -132,6 +134,31 @@ describe("a login that cannot be refreshed", () => {
     // A new login is seen without a restart.
     await writeCredentials(home, { ...(await stored()), access_token: "fresh", expires_at: null });
     expect(await one.token()).toBe("fresh");
+  });
+
+  it("is listed with the reason after a refusal, also by another process, until it works again", async () => {
+    const { tokens, stored, home } = await loggedIn({ expiresInS: 10 });
+    const before = await stored();
+    const { loaded } = await inspectText(
+      "version: 1\nagents: { main: {} }\n" +
+        `providers: { anthropic: { model: m, login: { client_id: ${CLIENT_ID} } } }\n`,
+    );
+    if (loaded === null) throw new Error("the configuration is not valid");
+    const { providers } = loaded.config;
+    const clock = { now: () => new Date(), monotonic: () => performance.now() };
+    const listed = async () => createLogins({ providers, home, clock, hide: () => undefined }).list();
+    expect(await listed()).toMatchObject([{ logged_in: true, problem: null }]);
+    await writeCredentials(home, { ...before, refresh_token: "refresh-of-somebody-else" });
+    await refusal(tokens().token());
+    const [refused] = await listed();
+    expect(refused).toMatchObject({
+      logged_in: false,
+      problem: "The login could not be refreshed: the login server refused (invalid_grant).",
+    });
+    // Such as after a client id that was wrong for a while.
+    await writeCredentials(home, { ...(await stored()), refresh_token: before.refresh_token });
+    await tokens().token();
+    expect(await listed()).toMatchObject([{ logged_in: true, problem: null }]);
   });
 
   it("goes on with a token that still counts while the server is broken", async () => {

@@ -1,6 +1,6 @@
-/** Whether somebody has logged in where a provider is used with a subscription: on this machine, or on each deployed node. */
+/** Whether each provider that is used with a subscription has a login that works: on this machine, or on each deployed node. */
 
-import { isUsable, readCredentials } from "../../../../runtime/config/index.ts";
+import { isUsable, problemOf, readCredentials } from "../../../../runtime/config/index.ts";
 import { CairnError } from "../../../../runtime/contracts/errors.ts";
 import { providersWithLogin } from "../../../login/configured.ts";
 import { callNode, type NodeSnapshot } from "../../context/node.ts";
@@ -12,6 +12,8 @@ interface Missing {
   readonly provider: string;
   /** Null: this machine. */
   readonly node: string | null;
+  /** Why what is there cannot be used; null: there is none, or it is over. */
+  readonly problem: string | null;
 }
 
 export const providersLogins: Check = {
@@ -24,10 +26,13 @@ export const providersLogins: Check = {
     const missing =
       (await context.target()) === null ? await missingHere(context, ids) : await missingThere(context, ids, signal);
     const [first] = missing;
-    if (first === undefined) return pass("Somebody has logged in wherever a login is used.");
+    if (first === undefined) return pass("There is a login wherever one is used.");
     const needed = new Set(usedProviders(config).flatMap(({ id, use }) => (use === "needed" ? [id] : [])));
-    const words = missing.map(({ provider, node }) => `${provider}${node === null ? "" : ` on ${node}`}`);
-    const message = `Nobody has logged in to ${words.join(", ")}.`;
+    const words = missing.map(({ provider, node, problem }) => {
+      const where = node === null ? "" : ` on ${node}`;
+      return `${provider}${where}${problem === null ? "" : ` (${problem.replace(/[.]$/, "")})`}`;
+    });
+    const message = `No login that can be used: ${words.join(", ")}.`;
     const fix = `Run \`cairn login ${first.provider}${first.node === null ? "" : ` --node ${first.node}`}\`.`;
     return missing.some(({ provider }) => needed.has(provider)) ? fail(message, fix) : warn(message, fix);
   },
@@ -37,7 +42,9 @@ async function missingHere(context: ProbeContext, ids: readonly string[]): Promi
   const found = await Promise.all(
     ids.map(async (provider): Promise<Missing[]> => {
       const credentials = await readCredentials(context.home(), provider);
-      return credentials !== null && isUsable(credentials, new Date()) ? [] : [{ provider, node: null }];
+      if (credentials === null) return [{ provider, node: null, problem: null }];
+      if (isUsable(credentials, new Date())) return [];
+      return [{ provider, node: null, problem: problemOf(credentials) }];
     }),
   );
   return found.flat();
@@ -63,9 +70,10 @@ async function missingOn(
 ): Promise<readonly Missing[]> {
   try {
     const logins = await callNode(node, signal, (client) => client.logins({ signal }));
-    return ids.flatMap((provider) =>
-      logins.some((login) => login.provider === provider && login.logged_in) ? [] : [{ provider, node: name }],
-    );
+    return ids.flatMap((provider) => {
+      const login = logins.find((one) => one.provider === provider);
+      return login?.logged_in ? [] : [{ provider, node: name, problem: login?.problem ?? null }];
+    });
   } catch (error) {
     if (!(error instanceof CairnError) || error.code !== "RUNTIME_NOT_FOUND") throw error;
     throw new Unavailable(`The node ${name} is of a version that takes no login.`, ["updates.running"]);
