@@ -24,7 +24,12 @@ export default class Test extends NodeCommand<SelfTest> {
     quick: Flags.boolean({ description: "Ask no model and write nothing" }),
     verbose: Flags.boolean({ char: "v", description: "Show how long each step took, and which were skipped" }),
     agent: Flags.string({ helpValue: "NAME", description: "Agent to talk to (default: the default agent)" }),
-    timeout: Flags.integer({ default: 60, min: 1, helpValue: "SECONDS", description: "Longest time of one step" }),
+    timeout: Flags.integer({
+      default: 60,
+      min: 1,
+      helpValue: "SECONDS",
+      description: "Longest time of one step, and of each provider",
+    }),
   };
 
   #verbose = false;

@@ -3,6 +3,7 @@
 import type { Health, StreamEvent } from "../../runtime/client/index.ts";
 import { isWell } from "../../runtime/contracts/channel.ts";
 import { CairnError } from "../../runtime/contracts/errors.ts";
+import { Late, withDeadline } from "./deadline.ts";
 
 /** One channel, or one provider. */
 export interface Part {
@@ -81,6 +82,40 @@ export async function answeredPart(
     const part = failed(id, error.code, `${agent} got no answer: ${error.message}`, error.details.hint ?? PROVIDER_FIX);
     return { part, reply: "" };
   }
+}
+
+/** What `ask` finds; where it ends in an error or is late, this provider fails and no other. Rejects with the signal's reason. */
+export async function askedPart(
+  id: string,
+  agent: string,
+  { timeoutMs }: { readonly timeoutMs: number },
+  signal: AbortSignal,
+  ask: (signal: AbortSignal) => Promise<Part>,
+): Promise<Part> {
+  try {
+    return await withDeadline(timeoutMs, signal, ask);
+  } catch (error) {
+    if (error instanceof Late) return failed(id, "PROVIDER_TIMEOUT", `${agent}: ${error.message}`, PROVIDER_FIX);
+    if (!(error instanceof CairnError)) throw error;
+    return failed(id, error.code, error.message, error.details.hint ?? PROVIDER_FIX);
+  }
+}
+
+/**
+ * After an answered turn: null unless the provider could not have given the answer, or calls of the agent's model have failed
+ * since `before`, so that another provider of the agent may have answered.
+ */
+export function fallbackPart(id: string, agent: string, before: Health, after: Health): Part | null {
+  const available = availablePart(after, id);
+  if (available.status === "fail") return available;
+  const model = after.agents[agent]?.model;
+  const circuitOf = ({ providers }: Health) => providers[id]?.circuits?.find((one) => one.model === model);
+  const circuit = circuitOf(after);
+  if (circuit === undefined) return null;
+  const { state, failures, last_error: code } = circuit;
+  if (state === "closed" && failures <= (circuitOf(before)?.failures ?? 0)) return null;
+  const message = `calls of ${circuit.model} fail, and another provider may have answered in its place`;
+  return failed(id, code, message, PROVIDER_FIX);
 }
 
 function hintOf(error: object): string {

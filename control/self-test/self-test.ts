@@ -7,11 +7,14 @@ import type { Client, Health } from "../../runtime/client/index.ts";
 import { CairnError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { SELF_TEST_SESSION } from "../../runtime/contracts/reading.ts";
 import type { MissingSandbox } from "../service/sandbox.ts";
+import { withDeadline } from "./deadline.ts";
 import {
   answeredPart,
+  askedPart,
   availablePart,
   type ChannelProblem,
   channelParts,
+  fallbackPart,
   type Part,
   partsText,
   providersToAsk,
@@ -163,20 +166,21 @@ export async function selfTest(request: SelfTestRequest): Promise<SelfTest> {
     if (health.agents[agent] === undefined) throw new Error(`The node hosts no agent ${agent}.`);
     const parts: Part[] = [];
     for (const { id, agent: by } of providersToAsk(health, agent)) {
-      const available = availablePart(health, id);
       // What stands behind others alone is in no turn of its own.
-      if (session === null || by === null) parts.push(available);
-      else if (by === agent) {
-        const events = client.stream(agent, { session, text: sentence(marker) }, { signal: own });
-        const answer = await answeredPart(id, agent, events);
-        // Another provider may have answered in its place.
-        parts.push(answer.part.status === "pass" && available.status === "fail" ? available : answer.part);
-        reply = answer.reply;
-      } else {
-        const events = client.stream(by, { session: `${session}-${id}`, text: QUESTION }, { signal: own });
-        const { part } = await answeredPart(id, by, events);
-        parts.push(part.status === "pass" && available.status === "fail" ? available : part);
+      if (session === null || by === null) {
+        parts.push(availablePart(health, id));
+        continue;
       }
+      const message =
+        by === agent ? { session, text: sentence(marker) } : { session: `${session}-${id}`, text: QUESTION };
+      const part = await askedPart(id, by, request, own, async (limited) => {
+        const before = await client.health({ signal: limited });
+        const answer = await answeredPart(id, by, client.stream(by, message, { signal: limited }));
+        if (by === agent) reply = answer.reply;
+        if (answer.part.status === "fail") return answer.part;
+        return fallbackPart(id, by, before, await client.health({ signal: limited })) ?? answer.part;
+      });
+      parts.push(part);
     }
     return checked(parts);
   });
@@ -246,7 +250,6 @@ async function runStep(
   work: (signal: AbortSignal) => Promise<string | Outcome>,
 ): Promise<Step> {
   const began = now();
-  const deadline = AbortSignal.timeout(timeoutMs);
   const made = (status: Step["status"], { message, fix, parts }: Made): Step => ({
     name,
     status,
@@ -256,11 +259,8 @@ async function runStep(
     duration_ms: Math.round(now() - began),
   });
   try {
-    const own = AbortSignal.any([signal, deadline]);
-    const late = new Promise<never>((_resolve, reject) => {
-      deadline.addEventListener("abort", () => reject(new Error("late")), { once: true });
-    });
-    const outcome = await Promise.race([work(own), late]);
+    // Each provider has a deadline of its own.
+    const outcome = await (name === "provider" ? work(signal) : withDeadline(timeoutMs, signal, work));
     return made("pass", typeof outcome === "string" ? { message: outcome, fix: null } : { ...outcome, fix: null });
   } catch (error) {
     signal.throwIfAborted();
@@ -270,7 +270,6 @@ async function runStep(
     }
     if (error instanceof Warned) return made("warn", error);
     if (error instanceof Skipped) return made("skip", { message: error.message, fix: null });
-    if (deadline.aborted) return made("fail", { message: `not done after ${timeoutMs / 1_000} s`, fix });
     return made("fail", failureOf(error, fix));
   }
 }

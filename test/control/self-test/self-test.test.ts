@@ -107,6 +107,68 @@ describe("the self-test", () => {
     expect(statuses(result)).toMatchObject({ provider: "fail", recall: "pass" });
   });
 
+  /** Two agents with a provider each; `change` is what the node says of the first one's model after its turn. */
+  function withFallback(change: object | null, before: object | null = null): FakeClient {
+    const node = workingNode();
+    const circuits = (circuit: object | null) =>
+      circuit === null
+        ? []
+        : [{ model: "m", failures: 0, retry_after_s: null, last_error: "PROVIDER_TIMEOUT", ...circuit }];
+    const agent = { model: "m", active_turns: 0, queued: 0 };
+    return {
+      ...node,
+      health: async () =>
+        ({
+          ...health,
+          agents: { main: { ...agent, provider: "one" }, iris: { ...agent, provider: "two" } },
+          providers: {
+            one: { available: true, model: "m", circuits: circuits(node.said.length === 0 ? before : change) },
+            two: { available: true, model: "m", circuits: [] },
+          },
+        }) as unknown as Health, // Circuits are given in part.
+    };
+  }
+  const providersOf = (result: Awaited<ReturnType<typeof run>>) =>
+    result.steps.find(({ name }) => name === "provider")?.parts ?? [];
+
+  it.each([
+    ["has failed calls", null, { state: "closed", failures: 1 }, "fail"],
+    ["has more failed calls", { state: "closed", failures: 1 }, { state: "closed", failures: 2 }, "fail"],
+    ["is suspended", { state: "closed", failures: 4 }, { state: "open" }, "fail"],
+    ["stays suspended", { state: "open" }, { state: "open" }, "fail"],
+    ["had failed calls before", { state: "closed", failures: 2 }, { state: "closed", failures: 2 }, "pass"],
+    ["works again", { state: "open" }, null, "pass"],
+  ])(
+    "goes by the calls of a provider, not by a fallback's answer: one that %s",
+    async (_what, before, after, status) => {
+      const result = await run(withFallback(after, before));
+      expect(providersOf(result)).toMatchObject([
+        { id: "one", status, ...(status === "fail" && { code: "PROVIDER_TIMEOUT" }) },
+        { id: "two", status: "pass" },
+      ]);
+      expect(statuses(result)).toMatchObject({ provider: status, recall: "pass" });
+    },
+  );
+
+  it("gives each provider a deadline of its own, and keeps what the others have said", async () => {
+    const node = withFallback(null);
+    const result = await run(
+      {
+        ...node,
+        async *stream(agent, message) {
+          // It does not listen to its signal.
+          if (agent === "iris") await new Promise(() => {});
+          yield* node.stream(agent, message);
+        },
+      },
+      { timeoutMs: 300 },
+    );
+    expect(providersOf(result)).toMatchObject([
+      { id: "one", status: "pass" },
+      { id: "two", status: "fail", code: "PROVIDER_TIMEOUT", message: "iris: not done after 0.3 s" },
+    ]);
+  });
+
   it("asks no model and writes nothing when it is to be quick", async () => {
     const node = workingNode();
     const result = await run(node, { quick: true });
