@@ -159,6 +159,7 @@ export function applyChanges(document: Document, before: readonly Setting[], aft
     const previous = former.get(setting.path.join("\0"));
     if (previous !== undefined && JSON.stringify(previous.value) === JSON.stringify(setting.value)) continue;
     applySetting(document, setting);
+    if (setting.path.length === 2 && setting.path[0] === "channels") switchOn(document, setting.path);
   }
   for (const { path } of before) {
     // An entry of its own: a provider that is not used any more may be wanted again.
@@ -175,6 +176,12 @@ export function applySetting(document: Document, { path, value, entry }: Setting
     resolved(document, path) ?? [...path.slice(0, -1), lengthAt(document, path.slice(0, -1))],
     nodeOf(document, value),
   );
+}
+
+/** A channel that is chosen and that the file has switched off. */
+function switchOn(document: Document, path: readonly string[]): void {
+  const flag = [...path, "enabled"];
+  if (document.getIn(flag) === false) setOwn(document, flag, true);
 }
 
 function removeAt(document: Document, path: readonly string[]): void {

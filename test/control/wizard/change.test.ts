@@ -156,6 +156,19 @@ describe("a configuration that is there", () => {
     expect((await readdir(dir)).filter((name) => name.includes(".bak"))).toEqual([]);
   });
 
+  test("switches a channel on that is chosen, and no other", async () => {
+    const off = CONFIG.replace("  telegram:\n", "  telegram:\n    enabled: false # for now\n");
+    const dir = await existing(off);
+    await change(dir, { channel: ["telegram"], "channel-owner": ["telegram=13"] });
+    expect(difference(off, await read(dir))).toEqual({
+      added: ["    enabled: true # for now", '    owner_id: "13"'],
+      removed: ["    enabled: false # for now", "    owner_id: 12"],
+    });
+    await writeFile(join(dir, "cairn.yaml"), off);
+    await change(dir, { timezone: "UTC" });
+    expect(await read(dir)).toContain("    enabled: false # for now");
+  });
+
   const PROXMOX = CONFIG.replace("${MY_ADDRESS}", "127.0.0.1:80").replace(
     /deployment:[\s\S]*/,
     `deployment:
