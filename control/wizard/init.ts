@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { type Environment, mergeEnvironments, readSecretsFile } from "../../runtime/config/index.ts";
 import { exists } from "../../runtime/files/durable.ts";
+import { UsageError } from "../output/failure.ts";
 import { type FlagAnswers, flagAnswers, requireAllowed, requireFitting, requireStorable } from "./answer-flags.ts";
 import { answerAt, dependentsOf, isTree, listKey, mergeAnswers } from "./answer-tree.ts";
 import type { Answers } from "./answers.ts";
@@ -39,6 +40,8 @@ export async function initialize(options: InitOptions): Promise<InitResult> {
   const existing = options.force === true ? null : await readExisting(directories, signal);
 
   const first = startingState(options, existing, dialog);
+  if (existing !== null && !dialog.attended && options.flags?.["channel"] !== undefined)
+    refuseDropped(existing, answersOf(first));
   const wanted = factOptions(options, env, answersOf(first), dialog);
   const machine = await detectFacts(wanted);
   // What is there already may be what has the port.
@@ -93,6 +96,18 @@ function startingState(options: InitOptions, existing: Existing | null, dialog: 
     .flatMap((path) => dependentsOf(path).map((dependent) => dependent.join(".")));
   const pinned = (existing?.pinned ?? []).filter((id) => !open.includes(id));
   return { tree: flags.tree, answered: new Set([...pinned, ...given]) };
+}
+
+/** UsageError where a command that adds a channel would remove another one: `--channel` names all of them. */
+function refuseDropped({ tree }: Existing, { channels }: Answers): void {
+  const named = new Set<unknown>(channels.map(({ id }) => id));
+  const before = Array.isArray(tree["channels"]) ? tree["channels"].filter(isTree) : [];
+  const dropped = before.map(({ id }) => id).filter((id) => !named.has(id));
+  if (dropped.length === 0) return;
+  throw new UsageError(
+    `cairn.yaml has ${dropped.join(", ")} too, which --channel does not name and would remove.`,
+    `Add \`${dropped.map((id) => `--channel ${id}`).join(" ")}\`, or first take out of cairn.yaml what is to go.`,
+  );
 }
 
 const TOOLS_OF: Readonly<Record<Answers["deployment"]["target"], readonly ToolName[]>> = {

@@ -156,6 +156,18 @@ describe("a configuration that is there", () => {
     expect((await readdir(dir)).filter((name) => name.includes(".bak"))).toEqual([]);
   });
 
+  test("loses no channel by a command that adds another one", async () => {
+    const dir = await existing();
+    await expect(
+      change(dir, { channel: ["discord"], "channel-owner": ["discord=123456789012345678"] }),
+    ).rejects.toMatchObject({
+      name: "UsageError",
+      message: "cairn.yaml has telegram too, which --channel does not name and would remove.",
+      hint: expect.stringContaining("`--channel telegram`"),
+    });
+    expect(await read(dir)).toBe(CONFIG);
+  });
+
   test("switches a channel on that is chosen, and no other", async () => {
     const off = CONFIG.replace("  telegram:\n", "  telegram:\n    enabled: false # for now\n");
     const dir = await existing(off);
