@@ -42,18 +42,22 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
   /** Outlives a connection, and a failure of the store. */
   const taking = createTaking({
     take: (message, signal) => deps.take(message, bot, signal),
-    async keep({ channel, thread, ts }) {
-      positions.advance(conversationOf(channel, thread), ts);
-      await store();
+    async keep({ channel, thread, ts }, isTaken) {
+      const conversation = conversationOf(channel, thread);
+      // Strangers must not fill the positions with conversations of theirs.
+      if (isTaken || positions.of(conversation) !== undefined) positions.advance(conversation, ts);
+      if (isTaken) await store();
     },
+    isHeld: (message) => missed.isHeld(message),
     progress: () => report(),
   });
-  const missed = createMissed({ api, positions, logger });
+  const missed = createMissed({ api, positions, logger, isRelevant });
 
   function receiveEnvelope({ type, payload, acknowledge }: Envelope): void {
     const message = type === "events_api" ? messageIn(payload) : undefined;
     if (message !== undefined && isRelevant(message)) {
-      taking.put(message, acknowledge);
+      missed.heard(message);
+      if (!taking.put(message, acknowledge)) missed.add(message);
       return;
     }
     // Slack waits three seconds, and shows a button as failed then.
@@ -97,12 +101,23 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
     /** What was missed is read once nothing more can be missed, and is taken before what has come meanwhile. */
     async function takeAll(): Promise<void> {
       await untilAborted(opened.promise, ending);
-      await missed.read(ending, (message) => isRelevant(message) && taking.put(message));
-      taking.sort();
-      isComplete = true;
-      // What could not be taken before may fail again.
-      if (taking.isIdle()) report();
-      await taking.run(ending);
+      missed.begin();
+      while (!ending.aborted) {
+        await missed.read(ending, taking.putMissed);
+        taking.sort();
+        isComplete = true;
+        // What could not be taken before may fail again.
+        if (taking.isIdle()) report();
+        const pauseMs = missed.pauseMs();
+        let isLate = false;
+        const late = (): void => {
+          isLate = true;
+          taking.wake();
+        };
+        const timer = pauseMs === undefined ? undefined : setTimeout(late, pauseMs);
+        // A conversation may have something to read before, since a message of it came.
+        await taking.run(ending, () => isLate || missed.pauseMs() === 0).finally(() => clearTimeout(timer));
+      }
     }
     const connections = new Set<Connection>();
     const work = [stayConnected(ending, connections, opened.resolve), takeAll()];

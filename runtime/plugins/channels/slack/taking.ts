@@ -9,21 +9,28 @@ import type { SlackMessage } from "./inbound.ts";
 import { isLater } from "./positions.ts";
 
 export interface TakingDeps {
-  /** False where nobody hears it. Rejects where the message is to come again. */
+  /** False where it is for no agent. Rejects where the message is to come again. */
   take(message: SlackMessage, signal: AbortSignal): Promise<boolean>;
-  /** It was; resolves when that is stored. */
-  keep(message: SlackMessage): Promise<void>;
+  /** It was, or is for no agent; resolves when that is stored. */
+  keep(message: SlackMessage, isTaken: boolean): Promise<void>;
+  /** It waits for those that come before it. */
+  isHeld(message: SlackMessage): boolean;
   /** A message was taken, or there is none to take. */
   progress(): void;
 }
 
 export interface Taking {
-  put(message: SlackMessage, acknowledge?: () => void): void;
+  /** False where there is no room for it: it is not acknowledged, and comes again. */
+  put(message: SlackMessage, acknowledge: () => void): boolean;
+  /** One that was missed, and that nothing sends again. */
+  putMissed(message: SlackMessage): void;
   /** By the time of writing: those that were missed come before those that came meanwhile. */
   sort(): void;
-  /** Takes what there is until the signal aborts. Rejects as `take`. */
-  run(signal: AbortSignal): Promise<void>;
-  /** Nothing waits, and nothing is being taken. */
+  /** Takes what there is until the signal aborts, or nothing is left to take and `isOver`. Rejects as `take`. */
+  run(signal: AbortSignal, isOver: () => boolean): Promise<void>;
+  /** `isOver` may have changed. */
+  wake(): void;
+  /** There is nothing to take. */
   isIdle(): boolean;
   /** Of another receiver by now: Slack sends it there. */
   drop(): void;
@@ -38,31 +45,39 @@ interface Waiting {
   work?: Promise<boolean> | undefined;
 }
 
-/** What is more is not acknowledged, and comes again. */
 const MOST_WAITING = 1_000;
 /** Messages that are recognised when they come again, though they were acknowledged: a command is not carried out twice. */
 const MOST_TAKEN = 2_000;
 
-export function createTaking({ take, keep, progress }: TakingDeps): Taking {
+export function createTaking({ take, keep, isHeld, progress }: TakingDeps): Taking {
   const waiting = new Map<string, Waiting>();
   const taken = new LRUCache<string, true>({ max: MOST_TAKEN });
   let wake: () => void = () => undefined;
 
+  const first = (): Waiting | undefined => waiting.values().find(({ message }) => !isHeld(message));
+
   return {
-    put(message, acknowledge = () => undefined) {
-      const key = `${message.channel}:${message.ts}`;
+    put(message, acknowledge) {
+      const key = keyOf(message);
       const present = waiting.get(key);
       if (taken.has(key)) acknowledge();
       else if (present) present.acknowledge.push(acknowledge);
-      else if (waiting.size < MOST_WAITING) waiting.set(key, { key, message, acknowledge: [acknowledge] });
+      else if (waiting.size >= MOST_WAITING) return false;
+      else waiting.set(key, { key, message, acknowledge: [acknowledge] });
       wake();
+      return true;
     },
-    async run(signal) {
+    putMissed(message) {
+      const key = keyOf(message);
+      if (!taken.has(key) && !waiting.has(key)) waiting.set(key, { key, message, acknowledge: [] });
+    },
+    async run(signal, isOver) {
       const abort = (): void => wake();
       signal.addEventListener("abort", abort, { once: true });
       while (!signal.aborted) {
-        const [next] = waiting.values();
+        const next = first();
         if (next === undefined) {
+          if (isOver()) return;
           const woken = Promise.withResolvers<void>();
           wake = woken.resolve;
           await woken.promise;
@@ -79,7 +94,7 @@ export function createTaking({ take, keep, progress }: TakingDeps): Taking {
           if (hasBegun && !signal.aborted) continue;
           throw error;
         }
-        if (isTaken) await untilAborted(keep(next.message), signal);
+        if (isTaken !== undefined) await untilAborted(keep(next.message, isTaken), signal);
         // Whether it was taken is not certain: it comes again.
         if (signal.aborted) return;
         waiting.delete(next.key);
@@ -93,7 +108,12 @@ export function createTaking({ take, keep, progress }: TakingDeps): Taking {
       waiting.clear();
       for (const [key, one] of all) waiting.set(key, one);
     },
-    isIdle: () => waiting.size === 0,
+    wake: () => wake(),
+    isIdle: () => first() === undefined,
     drop: () => waiting.clear(),
   };
+}
+
+function keyOf({ channel, ts }: SlackMessage): string {
+  return `${channel}:${ts}`;
 }

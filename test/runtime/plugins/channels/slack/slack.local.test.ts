@@ -386,6 +386,67 @@ describe("a Slack channel", () => {
       expect(textsIn(other.accepted)).toEqual(["missed"]);
     });
 
+    it("what was missed before what comes after it, where Slack asks for a pause or refuses it at first", async () => {
+      const { app, channel, accepted } = await connected();
+      const stored: Stored = {};
+      const [paused, closed] = [app.channel(), app.channel()];
+      const first = receiving(channel, stored);
+      await first.up();
+      for (const id of [paused, closed]) app.say("before", { channel: id });
+      await until(() => accepted.length === 2);
+      await first.end();
+      for (const id of [paused, closed]) app.say("missed", { channel: id, isUnheard: true });
+      let pauses = 2;
+      let isClosed = true;
+      app.state.refuse = ({ method, body }) => {
+        if (method !== "conversations.history") return undefined;
+        if (body["channel"] === paused) return pauses-- > 0 ? tooMany(1) : undefined;
+        return isClosed ? new Refusal("not_in_channel") : undefined;
+      };
+      const second = receiving(channel, stored);
+      await second.up();
+      const before = structuredClone(stored.position);
+      for (const id of [paused, closed]) app.say("live", { channel: id });
+      const other = app.say("elsewhere");
+      await until(() => accepted.length === 5);
+      expect(accepted.slice(2).map(({ text, address }) => [text, address.conversation])).toEqual([
+        ["elsewhere", app.direct],
+        ["missed", paused],
+        ["live", paused],
+      ]);
+      expect(stored.position).toMatchObject({ [app.direct]: other.ts, [closed]: Object(before)[closed] });
+      isClosed = false;
+      app.say("again", { channel: closed });
+      await until(() => accepted.length === 8 && app.state.sockets.pending.size === 0);
+      expect(textsIn(accepted.slice(5))).toEqual(["missed", "live", "again"]);
+      expect(second.states.every((reason) => reason === undefined)).toBe(true);
+    });
+
+    it("all that was missed, in order, however much it is, and what strangers have written between it", async () => {
+      const { fake, app, channel, accepted } = await connected();
+      const stored: Stored = {};
+      const open = app.channel();
+      const first = receiving(channel, stored);
+      await first.up();
+      app.say("before", { channel: open });
+      app.say("before");
+      await until(() => accepted.length === 2);
+      await first.end();
+      app.say("begin", { channel: open, isUnheard: true });
+      for (let n = 0; n < 2_100; n++) app.say("noise", { from: STRANGER, channel: open, isUnheard: true });
+      app.say("end", { channel: open, isUnheard: true });
+      for (let n = 0; n < 1_100; n++) app.say(`missed ${n}`, { isUnheard: true });
+      const other = await nodeOf(fake, app);
+      other.channel.onStranger?.(async () => ({ admitted: false, code: null }));
+      await receiving(other.channel, stored).up();
+      app.say("live", { channel: open });
+      await until(() => other.accepted.length === 1_103);
+      const inPrivate = other.accepted.filter(({ address: { conversation } }) => conversation === app.direct);
+      expect(textsIn(inPrivate)).toEqual(Array.from({ length: 1_100 }, (_, n) => `missed ${n}`));
+      const others = other.accepted.filter((message) => !inPrivate.includes(message));
+      expect(textsIn(others)).toEqual(["begin", "end", "live"]);
+    });
+
     it("a message again, and a command not, where its position could not be stored", async () => {
       const { app, channel, accepted, commands } = await connected();
       const stored: Stored = { fails: true };
