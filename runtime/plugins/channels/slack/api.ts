@@ -61,9 +61,9 @@ export interface ApiDeps {
 
 /** Messages of a page (conversations.history). */
 const PAGE = 200;
-/** Milliseconds that a call may take; a file takes longer, and less than the outbox waits for a sender. */
+/** Milliseconds that a call may take; those of a file take longer together, and less than the outbox waits for a sender. */
 const ANSWER_MS = 15_000;
-const UPLOAD_MS = 40_000;
+const UPLOAD_MS = 50_000;
 /** Seconds: a longer pause is the caller's to keep. */
 const MOST_PAUSE_S = 5;
 /** Nothing that an agent writes becomes a mention, and no address in it is fetched by Slack. */
@@ -76,17 +76,20 @@ const PLAIN = {
 
 /** CHANNEL_CONNECTION_LOST with the pause that Slack asks for; errors of the library. */
 export function createApi({ token, appToken, baseUrl, signal: stopping }: ApiDeps): SlackApi {
-  const client = clientOf(baseUrl, token, stopping);
-
-  /** One more attempt after a short pause; `repeat` is the whole call. */
-  async function call<Answer>(repeat: () => Promise<Answer>): Promise<Answer> {
+  /** One more attempt after a short pause; `request` is the whole call. */
+  async function call<Answer>(
+    request: (client: WebClient) => Promise<Answer>,
+    { given = token, signal }: { readonly given?: string; readonly signal?: AbortSignal } = {},
+  ): Promise<Answer> {
+    const ending = signal === undefined ? stopping : AbortSignal.any([stopping, signal]);
+    const client = clientOf(baseUrl, given, ending);
     try {
-      return await repeat();
+      return await request(client);
     } catch (error) {
       if (!(error instanceof WebAPIRateLimitedError)) throw error;
       if (error.retryAfter > MOST_PAUSE_S) throw pauseAsked(error);
-      await sleep(error.retryAfter * 1_000, undefined, { signal: stopping });
-      return repeat().catch((again: unknown) => {
+      await sleep(error.retryAfter * 1_000, undefined, { signal: ending });
+      return request(client).catch((again: unknown) => {
         throw again instanceof WebAPIRateLimitedError ? pauseAsked(again) : again;
       });
     }
@@ -94,56 +97,59 @@ export function createApi({ token, appToken, baseUrl, signal: stopping }: ApiDep
 
   return {
     async identity(signal) {
-      const { user_id: user } = await call(() =>
-        clientOf(baseUrl, token, AbortSignal.any([stopping, signal])).auth.test(),
-      );
+      const { user_id: user } = await call(({ auth }) => auth.test(), { signal });
       if (!isId(user)) throw notSlack();
       return user;
     },
     async socketUrl(signal) {
-      const own = clientOf(baseUrl, appToken, AbortSignal.any([stopping, signal]));
-      const { url } = await call(() => own.apps.connections.open({})).catch((error: unknown) => {
+      const open = call(({ apps }) => apps.connections.open({}), { given: appToken, signal });
+      const { url } = await open.catch((error: unknown) => {
         throw openingError(error);
       });
       if (url === undefined || !/^wss?:/.test(url)) throw notSlack();
       return url;
     },
     async messagesAfter({ channel, thread: { thread_ts: ts } }, oldest, cursor, signal) {
-      const { conversations } = clientOf(baseUrl, token, AbortSignal.any([stopping, signal]));
       const given = { channel, oldest, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) };
       const { messages, response_metadata: more } = await call(
-        (): Promise<{ messages?: unknown[]; response_metadata?: { next_cursor?: string } }> =>
+        ({ conversations }): Promise<{ messages?: unknown[]; response_metadata?: { next_cursor?: string } }> =>
           ts === undefined ? conversations.history(given) : conversations.replies({ ...given, ts }),
+        { signal },
       );
       if (!Array.isArray(messages)) throw notSlack();
       return { messages, cursor: more?.next_cursor || undefined };
     },
     async post({ channel, thread }, { text, blocks }) {
-      const { ts } = await call(() =>
-        client.chat.postMessage({ channel, ...thread, text, ...(blocks ? { blocks } : {}), ...PLAIN }),
+      const { ts } = await call(({ chat }) =>
+        chat.postMessage({ channel, ...thread, text, ...(blocks ? { blocks } : {}), ...PLAIN }),
       );
       if (!isTime(ts)) throw notSlack();
       return ts;
     },
     async change(channel, ts, { text, blocks }) {
       const { parse, link_names } = PLAIN;
-      await call(() => client.chat.update({ channel, ts, text, ...(blocks ? { blocks } : {}), parse, link_names }));
+      await call(({ chat }) => chat.update({ channel, ts, text, ...(blocks ? { blocks } : {}), parse, link_names }));
     },
     async remove(channel, ts) {
-      await call(() => client.chat.delete({ channel, ts }));
+      await call(({ chat }) => chat.delete({ channel, ts }));
     },
     async whisper({ channel, thread }, user, text) {
-      await call(() => client.chat.postEphemeral({ channel, ...thread, user, text, parse: "none", link_names: false }));
+      await call(({ chat }) =>
+        chat.postEphemeral({ channel, ...thread, user, text, parse: "none", link_names: false }),
+      );
     },
     async upload({ channel, thread }, { name, bytes }) {
       const length = bytes.length;
-      const { file_id: id, upload_url: url } = await call(() =>
-        client.files.getUploadURLExternal({ filename: name, length }),
+      const signal = AbortSignal.timeout(UPLOAD_MS);
+      const { file_id: id, upload_url: url } = await call(
+        ({ files }) => files.getUploadURLExternal({ filename: name, length }),
+        { signal },
       );
       if (!isId(id) || url === undefined) throw notSlack();
-      await put(url, bytes, stopping);
-      await call(() =>
-        client.files.completeUploadExternal({ files: [{ id, title: name }], channel_id: channel, ...thread }),
+      await put(url, bytes, AbortSignal.any([stopping, signal]));
+      await call(
+        ({ files }) => files.completeUploadExternal({ files: [{ id, title: name }], channel_id: channel, ...thread }),
+        { signal },
       );
       return id;
     },
@@ -166,8 +172,7 @@ function clientOf(baseUrl: string, token: string, signal: AbortSignal): WebClien
 }
 
 /** The address is a ticket for this file: it is given no token. */
-async function put(url: string, bytes: Buffer, stopping: AbortSignal): Promise<void> {
-  const signal = AbortSignal.any([stopping, AbortSignal.timeout(UPLOAD_MS)]);
+async function put(url: string, bytes: Buffer, signal: AbortSignal): Promise<void> {
   const response = await fetch(url, { method: "POST", body: new Uint8Array(bytes), signal, redirect: "error" });
   await response.body?.cancel();
   if (response.ok) return;

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type {
   Channel,
   CommandReply,
@@ -846,6 +846,28 @@ describe("a Slack channel", () => {
       );
     });
 
+    it("a file within one time for all its calls", async () => {
+      const { fake, app, channel } = await connected();
+      const late = new AbortController();
+      const real = AbortSignal.timeout.bind(AbortSignal);
+      const timeout = vi
+        .spyOn(AbortSignal, "timeout")
+        .mockImplementation((ms) => (ms === 50_000 ? late.signal : real(ms)));
+      onTestFinished(() => timeout.mockRestore());
+      app.state.refuse = ({ method }) => {
+        if (method !== "files.completeUploadExternal") return undefined;
+        fake.fault = "unanswered";
+        late.abort(new DOMException("", "TimeoutError"));
+        return undefined;
+      };
+      const attachments = [{ name: "a.txt", mediaType: "text/plain", data: "YQ==" }];
+      await expect(channel.send(reply(app, "", { attachments }))).rejects.toMatchObject({
+        code: "CHANNEL_CONNECTION_LOST",
+        message: "Slack does not answer in time.",
+      });
+      expect(timeout.mock.calls.filter(([ms]) => ms > 15_000)).toEqual([[50_000]]);
+    });
+
     it("the rest where it broke off, and says which may be a repetition", async () => {
       const { fake, app, channel } = await connected();
       const text = "word ".repeat(2_000);
@@ -948,6 +970,24 @@ describe("a Slack channel", () => {
 });
 
 describe("a token that is typed at a setup", () => {
+  it("is asked about no more when the setup is cancelled, also in a pause", async () => {
+    const fake = await startSlackFake();
+    const { state } = fake.app();
+    const cancelled = new AbortController();
+    const verify = (signal: AbortSignal) =>
+      slack.setup.verify({ key: "token", value: state.token, settings: { base_url: fake.url } }, signal);
+    state.refuse = () => tooMany(5);
+    const first = verify(cancelled.signal).catch(() => "cancelled");
+    await until(() => state.calls.length === 1);
+    state.refuse = () => (state.calls.length === 2 ? tooMany(2) : undefined);
+    const other = verify(AbortSignal.timeout(30_000));
+    await until(() => state.calls.length === 2);
+    cancelled.abort();
+    // The pause of the first one would be longer.
+    expect(await Promise.race([first, other])).toBe("cancelled");
+    expect(await other).toBe("Slack takes the token.");
+  });
+
   it("is taken, or refused with where the right one is found, or cannot be judged", async () => {
     const fake = await startSlackFake();
     const { state } = fake.app();
