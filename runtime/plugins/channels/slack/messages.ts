@@ -66,9 +66,13 @@ export function createMessages(api: SlackApi): Messages {
     const address = slackAddress(message.address.conversation);
     const choice = question && buttons(question);
     const answer = question && choice === undefined ? howToAnswer(question) : undefined;
-    const isNew = (message.sent === undefined ? 0 : idsOf(message.sent).length) >= shown.length;
-    const repeat = message.mayRepeat && isNew ? MAY_REPEAT : undefined;
-    const written = pieces([text, notice, answer, repeat].filter(Boolean).join("\n\n")).map(
+    const sent = message.sent === undefined ? 0 : idsOf(message.sent).length;
+    const repeat = message.mayRepeat && sent >= shown.length ? MAY_REPEAT : "";
+    const texts = withNote(pieces(text), [notice, answer].filter(Boolean).join("\n\n"));
+    // The parts that were sent are the same ones at each attempt: a note that has no room in the last text comes at the end.
+    const repeated = withNote(texts, repeat);
+    const hasRoom = repeated.length === texts.length && sent < texts.length;
+    const written = (hasRoom ? repeated : texts).map(
       (piece, index): Part =>
         async () => {
           const draft = shown[index];
@@ -89,7 +93,8 @@ export function createMessages(api: SlackApi): Messages {
           sendFile(address, file),
     );
     const asked = choice === undefined ? [] : [() => create(address, choice)];
-    return { written: written.length, parts: [...written, ...files, ...asked] };
+    const last = repeat === "" || hasRoom ? [] : [() => create(address, { text: repeat })];
+    return { written: written.length, parts: [...written, ...files, ...asked, ...last] };
   }
 
   async function sendFile(address: SlackAddress, { name, data }: Attachment): Promise<string> {
@@ -148,6 +153,15 @@ export function pieces(text: string): string[] {
     const split = splitMarkdown(wellFormed, limit).map(escaped);
     if (split.every((piece) => piece.length <= MOST_TEXT)) return split.filter((piece) => piece.trim() !== "");
   }
+}
+
+/** Behind the last piece where it has room there. */
+function withNote(texts: readonly string[], note: string): readonly string[] {
+  const last = texts.at(-1);
+  if (note === "") return texts;
+  const text = `${last}\n\n${escaped(note.toWellFormed())}`;
+  if (last === undefined || text.length > MOST_TEXT) return [...texts, ...pieces(note)];
+  return [...texts.slice(0, -1), text];
 }
 
 function idsOf({ primary, overflow }: EditResult): readonly string[] {

@@ -886,6 +886,29 @@ describe("a Slack channel", () => {
     });
 
     it.each([
+      ["has no room", `${"<".repeat(900)} ${"a".repeat(370)}`, []],
+      ["has room", "word", []],
+      ["has room", "word", [{ name: "a.txt", mediaType: "text/plain", data: "YQ==" }]],
+    ] as const)("each part once, where a note %s in the last text", async (_, text, attachments) => {
+      const { app, channel } = await connected();
+      let kept: OutboundMessage["sent"];
+      const more = { notice: "Interrupted.", attachments, question: question(["red"]) };
+      app.state.refuse = () => (kept ? new Refusal("internal_error") : undefined);
+      const attempt = channel.send(reply(app, text, more), async (sent) => {
+        kept = sent;
+      });
+      await expect(attempt).rejects.toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+      app.state.refuse = undefined;
+      await channel.send(reply(app, text, { ...more, ...(kept ? { sent: kept } : {}), mayRepeat: true }));
+      expect(textsOf(app)).toEqual([
+        `${text}\n\nInterrupted.`,
+        ...attachments.map(() => ""),
+        "Choose an answer, or write !answer TEXT.",
+        "(This may have reached you before.)",
+      ]);
+    });
+
+    it.each([
       ["channel_not_found", "CHANNEL_REFUSED", "Slack answers channel_not_found."],
       ["is_archived", "CHANNEL_REFUSED", "Slack answers is_archived."],
       ["internal_error", "CHANNEL_CONNECTION_LOST", "Slack answers internal_error."],
