@@ -40,7 +40,10 @@ export function voiceCalls(connection: Connection): VoiceCalls {
       const headers = { ...EVENT_STREAM, "idempotency-key": idempotencyKey };
       const response = await request(connection, path, { method: "POST", headers, body: recording, signal, timeoutMs });
       const turnId = response.headers.get("x-turn-id");
-      if (turnId === null) throw new RuntimeError("RUNTIME_INTERNAL", "The node named no turn.");
+      if (turnId === null) {
+        await response.body?.cancel().catch(() => undefined);
+        throw new RuntimeError("RUNTIME_INTERNAL", "The node named no turn.");
+      }
       try {
         for await (const { event } of eventsOf<StreamEvent | VoiceEvent>(response, signal)) {
           yield event;

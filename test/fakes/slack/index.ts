@@ -139,7 +139,7 @@ export async function startSlackFake(): Promise<SlackFake> {
       response.writeHead(302, { location: "/signin" }).end();
       return;
     }
-    response.writeHead(200, { "content-type": "application/octet-stream" });
+    response.writeHead(workspace.fileStatus, { "content-type": "application/octet-stream" });
     // A client that has enough goes away.
     await pipeline(Readable.from(content()), response).catch(() => undefined);
   }

@@ -63,6 +63,8 @@ export interface Workspace {
   readonly recent: Map<string, number[]>;
   /** Scopes that the app was not given. */
   readonly missingScopes: Set<string>;
+  /** Of the answers to requests for files. */
+  fileStatus: number;
   /** Requests for files, or of uploads, with a token that has no business there. */
   leaks: number;
   readonly sockets: SocketState;
@@ -115,6 +117,7 @@ export function createWorkspace(number: number): Workspace {
     limits: { updates: 50, windowMs: 60_000, refused: 0 },
     recent: new Map(),
     missingScopes: new Set(),
+    fileStatus: 200,
     leaks: 0,
     sockets: {
       tickets: new Set(),

@@ -124,3 +124,11 @@ test("a connection that breaks names the turn, whose text can be followed", asyn
   await expect(broken).rejects.toMatchObject({ code: "CHANNEL_CONNECTION_LOST", details: { turnId: "t-1" } });
   expect(seen).toEqual(["voice.transcript"]);
 });
+
+test("an answer that names no turn is read no further", async () => {
+  let cancelled = 0;
+  const body = new ReadableStream({ cancel: () => void cancelled++ });
+  const client = createClient({ baseUrl: "http://127.0.0.1", fetch: async () => new Response(body) });
+  await expect(collect(client.talk("main", recorded("hello")))).rejects.toMatchObject({ code: "RUNTIME_INTERNAL" });
+  expect(cancelled).toBe(1);
+});

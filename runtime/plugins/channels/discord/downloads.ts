@@ -31,8 +31,10 @@ export function filesOf({ attachments }: APIMessage): readonly FileSource[] {
 async function read({ url, filename }: APIAttachment, most: number, signal: AbortSignal): Promise<Buffer> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(DOWNLOAD_MS)]);
   const response = await fetch(url, { signal: limited, redirect: "error" }).catch(() => null);
-  if (response !== null && response.status >= 400 && response.status < 500) throw unavailable(filename);
-  if (!response?.ok || response.body === null) throw lost();
+  if (!response?.ok || response.body === null) {
+    await response?.body?.cancel().catch(() => undefined);
+    throw response !== null && response.status >= 400 && response.status < 500 ? unavailable(filename) : lost();
+  }
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {

@@ -43,12 +43,12 @@ export function createDownloads({ token, baseUrl }: DownloadsDeps): Downloads {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(DOWNLOAD_MS)]);
     const headers = { authorization: `Bearer ${token}` };
     const response = await fetch(url, { headers, signal: limited, redirect: "manual" }).catch(() => null);
-    if (response === null || response.status >= 500 || response.status === 429) throw lost();
+    if (response === null) throw lost();
     // Without the right to read files Slack sends the browser to its page for signing in.
     const isPage = response.headers.get("content-type")?.startsWith("text/html") && mediaType !== "text/html";
     if (!response.ok || isPage || response.body === null) {
       await response.body?.cancel().catch(() => undefined);
-      throw unavailable(name);
+      throw response.status >= 500 || response.status === 429 ? lost() : unavailable(name);
     }
     const chunks: Uint8Array[] = [];
     let length = 0;

@@ -40,8 +40,10 @@ export function createDownloads({ api, files }: { readonly api: Api; readonly fi
   async function read(path: string, name: string, signal: AbortSignal): Promise<Buffer> {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(DOWNLOAD_MS)]);
     const response = await fetch(`${files}/${path}`, { signal: limited }).catch(() => null);
-    if (response !== null && response.status >= 400 && response.status < 500) throw unavailable(name);
-    if (!response?.ok || response.body === null) throw lost();
+    if (!response?.ok || response.body === null) {
+      await response?.body?.cancel().catch(() => undefined);
+      throw response !== null && response.status >= 400 && response.status < 500 ? unavailable(name) : lost();
+    }
     const chunks: Uint8Array[] = [];
     let length = 0;
     try {

@@ -759,6 +759,25 @@ describe("a Slack channel", () => {
       expect(textsOf(app)[0]).toMatch(/25 MB in all; not taken: e\.bin\.\n.*not taken: s\.bin\./);
     });
 
+    it("and reads nothing of an answer that is no file", async () => {
+      const { app, channel } = await connected();
+      let ended = 0;
+      function* endless(): Generator<Buffer> {
+        try {
+          for (;;) yield Buffer.alloc(1024 ** 2);
+        } finally {
+          ended++;
+        }
+      }
+      const node = always(channel);
+      await node.up();
+      app.state.fileStatus = 503;
+      app.say("a file", { with: { files: [app.file("e.bin", endless)] } });
+      await until(() => app.sent().length === 1);
+      expect(textsOf(app)).toEqual(["A file could not be fetched from Slack."]);
+      await until(() => ended === node.failures.length + 1);
+    });
+
     it("from Slack's own hosts alone: no other one is given the token", async () => {
       const { app, channel, accepted } = await connected();
       const other = await startSlackFake();
