@@ -1,4 +1,4 @@
-/** A Slack app on nodes that share a database, as processes: each message is answered once, whichever node receives, and whoever ends. */
+/** A Slack app on nodes that share a database, as processes: each message is answered once, whichever of them receives, and whichever ends. */
 
 import { expect, it } from "vitest";
 import { type SlackApp, startSlackFake } from "../fakes/slack/index.ts";

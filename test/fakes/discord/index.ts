@@ -77,7 +77,7 @@ export async function startDiscordFake(): Promise<DiscordFake> {
   return fake;
 }
 
-/** Whoever opens it closes it. */
+/** Its caller closes it. */
 export async function openDiscordFake(): Promise<DiscordFake> {
   const byToken = new Map<string, BotState>();
   const files = new Map<string, () => AsyncIterable<Buffer> | Iterable<Buffer>>();

@@ -132,7 +132,7 @@ export async function startSlackFake(): Promise<SlackFake> {
     }
   }
 
-  /** Whoever may not read files is sent to the page for signing in. */
+  /** Without the right to read files the answer is the page for signing in. */
   async function giveFile(path: string, workspace: Workspace | undefined, token: string, response: ServerResponse) {
     const content = files.get(path);
     if (workspace === undefined || token !== workspace.token || workspace.missingScopes.has("files:read") || !content) {

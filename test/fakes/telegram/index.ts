@@ -52,7 +52,7 @@ export async function startTelegramFake(): Promise<TelegramFake> {
   return fake;
 }
 
-/** Whoever opens it closes it. */
+/** Its caller closes it. */
 export async function openTelegramFake(): Promise<TelegramFake> {
   const byToken = new Map<string, BotState>();
   const server = createServer((request, response) => {

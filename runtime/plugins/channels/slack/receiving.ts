@@ -23,7 +23,7 @@ export interface ReceivingDeps {
   readonly logger: Logger;
   /** Whether anybody but the owner may be heard. */
   hearsOthers(): boolean;
-  /** False where nobody hears it. Rejects where the message is to come again. `bot`: the bot's own id. */
+  /** False where it is for no agent. Rejects where the message is to come again. `bot`: the bot's own id. */
   take(message: SlackMessage, bot: string, signal: AbortSignal): Promise<boolean>;
   interact(payload: unknown): void;
 }
