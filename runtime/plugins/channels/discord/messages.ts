@@ -3,22 +3,15 @@
 import { createHash } from "node:crypto";
 import { type APIMessageTopLevelComponent, ButtonStyle, ComponentType } from "discord-api-types/v10";
 import { LRUCache } from "lru-cache";
-import type { Attachment, EditResult, KeepSent, OutboundMessage } from "../../../contracts/channel.ts";
+import type { Attachment, OutboundMessage } from "../../../contracts/channel.ts";
 import type { WaitingQuestion } from "../../../contracts/stream.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
+import { changeParts, idsOf, type PartedMessages, sendParts } from "../parts.ts";
 import type { DiscordApi, MessageBody } from "./api.ts";
 import { isRefused, refusalOf } from "./errors.ts";
 import { isSnowflake } from "./positions.ts";
 
-export interface Messages {
-  send(message: OutboundMessage, keep?: KeepSent): Promise<EditResult | null>;
-  edit(
-    conversation: string,
-    messageId: string,
-    text: string,
-    overflowIds?: readonly string[],
-    signal?: AbortSignal,
-  ): Promise<EditResult | null>;
+export interface Messages extends PartedMessages {
   react(conversation: string, messageId: string, emoji: string): Promise<void>;
   say(conversation: string, text: string, replyTo?: string): Promise<void>;
 }
@@ -108,11 +101,9 @@ export function createMessages(api: DiscordApi): Messages {
 
   return {
     async send(message, keep) {
-      let sent = message.sent ?? null;
-      const shown = message.draft ? [message.draft.primary, ...message.draft.overflow] : [];
+      const shown = idsOf(message.draft);
       const { written, parts } = partsOf(message, shown);
-      for (const [index, part] of parts.entries()) {
-        if (sent !== null && index < 1 + sent.overflow.length) continue;
+      const sending = parts.map((part, index) => async () => {
         const isLast = index === parts.length - 1;
         const { id } = await part({
           ...QUIET,
@@ -120,29 +111,22 @@ export function createMessages(api: DiscordApi): Messages {
           ...(index === 0 ? replyingTo(message.replyTo) : {}),
           ...(isLast ? buttons(message.question) : {}),
         });
-        sent = withPart(sent, id);
-        await keep?.(sent);
-      }
+        return id;
+      });
+      const sent = await sendParts(sending, message.sent, keep);
       await remove(message.address.conversation, shown.slice(written));
       return sent;
     },
     async edit(conversation, messageId, text, overflowIds = [], signal) {
-      const given = [messageId, ...overflowIds];
-      let sent: EditResult | null = null;
-      for (const [index, content] of pieces(text).entries()) {
-        signal?.throwIfAborted();
-        const id = given[index];
-        if (id === undefined) {
-          sent = withPart(sent, (await create(conversation, content, QUIET)).id);
-          continue;
-        }
-        if (texts.get(id) !== content) await change(conversation, id, content);
-        sent = withPart(sent, id);
-      }
-      if (sent === null) return null;
-      signal?.throwIfAborted();
-      await remove(conversation, given.slice(1 + sent.overflow.length));
-      return sent;
+      return changeParts([messageId, ...overflowIds], pieces(text), {
+        async put(id, content) {
+          if (id === undefined) return (await create(conversation, content, QUIET)).id;
+          if (texts.get(id) !== content) await change(conversation, id, content);
+          return id;
+        },
+        remove: (ids) => remove(conversation, ids),
+        signal,
+      });
     },
     react: (conversation, messageId, emoji) => api.react(conversation, messageId, emoji),
     async say(conversation, text, replyTo) {
@@ -163,10 +147,6 @@ function pieces(text: string): string[] {
 export function cut(text: string): string {
   const [first = "Done."] = pieces(text);
   return first;
-}
-
-function withPart(sent: EditResult | null, id: string): EditResult {
-  return sent === null ? { primary: id, overflow: [] } : { ...sent, overflow: [...sent.overflow, id] };
 }
 
 /** Discord makes no second message with the same nonce for some minutes: a part that was sent before a crash is not sent again. */

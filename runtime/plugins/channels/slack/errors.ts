@@ -3,6 +3,7 @@
 import { WebAPIHTTPError, WebAPIPlatformError, WebAPIRequestError } from "@slack/web-api";
 import { CairnError, ChannelError } from "../../../contracts/errors.ts";
 import { causeCodeOf } from "../../../contracts/system-errors.ts";
+import { NOT_CONNECTED } from "../parts.ts";
 
 export const TOKEN_REFUSED =
   "Slack refuses the bot's token (token): it was revoked, or is mistyped. The app's page shows the present one (OAuth & Permissions, Bot User OAuth Token).";
@@ -22,15 +23,6 @@ const PASSING: ReadonlySet<string> = new Set([
   "team_added_to_org",
   "accesslimited",
 ]);
-/** What comes before a connection: nothing of the request has left. */
-const NOT_CONNECTED: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-]);
-
 /** CHANNEL_CONNECTION_LOST; errors of the service's own are unchanged. */
 export function connectionError(error: unknown): CairnError {
   if (error instanceof CairnError) return error;

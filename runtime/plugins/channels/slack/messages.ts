@@ -1,31 +1,22 @@
 /** Sends, edits and removes messages of a bot: in parts where they are longer than Slack takes. Nothing in them notifies anybody. */
 
 import { LRUCache } from "lru-cache";
-import type { Attachment, EditResult, KeepSent, OutboundMessage } from "../../../contracts/channel.ts";
+import type { Attachment, OutboundMessage } from "../../../contracts/channel.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
+import { changeParts, idsOf, MAY_REPEAT, type PartedMessages, sendParts } from "../parts.ts";
 import { isTime, type SlackAddress, slackAddress } from "./address.ts";
 import type { Content, SlackApi } from "./api.ts";
 import { isRefused, refusalOf } from "./errors.ts";
 import { buttons, howToAnswer } from "./questions.ts";
 import { asTyped, escaped } from "./text.ts";
 
-export interface Messages {
-  send(message: OutboundMessage, keep?: KeepSent): Promise<EditResult | null>;
-  edit(
-    conversation: string,
-    messageId: string,
-    text: string,
-    overflowIds?: readonly string[],
-    signal?: AbortSignal,
-  ): Promise<EditResult | null>;
+export interface Messages extends PartedMessages {
   /** A text of the service's own. */
   say(conversation: string, text: string): Promise<void>;
 }
 
 /** Characters of a message as it is sent (chat.update, `msg_too_long`): what is longer could not be changed. */
 const MOST_TEXT = 4_000;
-/** Slack takes a message twice where its first answer was not heard. */
-const MAY_REPEAT = "(This may have reached you before.)";
 
 /** Sends one part of a message; resolves to its id. */
 type Part = () => Promise<string>;
@@ -66,7 +57,7 @@ export function createMessages(api: SlackApi): Messages {
     const address = slackAddress(message.address.conversation);
     const choice = question && buttons(question);
     const answer = question && choice === undefined ? howToAnswer(question) : undefined;
-    const sent = message.sent === undefined ? 0 : idsOf(message.sent).length;
+    const sent = idsOf(message.sent).length;
     const repeat = message.mayRepeat && sent >= shown.length ? MAY_REPEAT : "";
     const texts = withNote(pieces(text), [notice, answer].filter(Boolean).join("\n\n"));
     // The parts that were sent are the same ones at each attempt: a note that has no room in the last text comes at the end.
@@ -111,34 +102,24 @@ export function createMessages(api: SlackApi): Messages {
 
   return {
     async send(message, keep) {
-      let sent = message.sent ?? null;
-      const shown = message.draft ? idsOf(message.draft) : [];
+      const shown = idsOf(message.draft);
       const { written, parts } = partsOf(message, shown);
-      for (const part of parts.slice(sent === null ? 0 : idsOf(sent).length)) {
-        sent = withPart(sent, await part());
-        await keep?.(sent);
-      }
+      const sent = await sendParts(parts, message.sent, keep);
       await remove(slackAddress(message.address.conversation).channel, shown.slice(written));
       return sent;
     },
     async edit(conversation, messageId, text, overflowIds = [], signal) {
       const address = slackAddress(conversation);
-      const given = [messageId, ...overflowIds];
-      let sent: EditResult | null = null;
-      for (const [index, piece] of pieces(text).entries()) {
-        signal?.throwIfAborted();
-        const id = given[index];
-        if (id === undefined) {
-          sent = withPart(sent, await create(address, { text: piece }));
-          continue;
-        }
-        if (texts.get(`${address.channel}:${id}`) !== piece) await change(address.channel, id, piece);
-        sent = withPart(sent, id);
-      }
-      if (sent === null) return null;
-      signal?.throwIfAborted();
-      await remove(address.channel, given.slice(1 + sent.overflow.length));
-      return sent;
+      const { channel } = address;
+      return changeParts([messageId, ...overflowIds], pieces(text), {
+        async put(id, piece) {
+          if (id === undefined) return create(address, { text: piece });
+          if (texts.get(`${channel}:${id}`) !== piece) await change(channel, id, piece);
+          return id;
+        },
+        remove: (ids) => remove(channel, ids),
+        signal,
+      });
     },
     async say(conversation, text) {
       for (const piece of pieces(asTyped(text))) await api.post(slackAddress(conversation), { text: piece });
@@ -162,12 +143,4 @@ function withNote(texts: readonly string[], note: string): readonly string[] {
   const text = `${last}\n\n${escaped(note.toWellFormed())}`;
   if (last === undefined || text.length > MOST_TEXT) return [...texts, ...pieces(note)];
   return [...texts.slice(0, -1), text];
-}
-
-function idsOf({ primary, overflow }: EditResult): readonly string[] {
-  return [primary, ...overflow];
-}
-
-function withPart(sent: EditResult | null, id: string): EditResult {
-  return sent === null ? { primary: id, overflow: [] } : { ...sent, overflow: [...sent.overflow, id] };
 }

@@ -3,9 +3,7 @@
 import { GrammyError, HttpError } from "grammy";
 import { CairnError, ChannelError } from "../../../contracts/errors.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
-
-/** What comes before a connection: nothing of the request has left. */
-const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+import { NOT_CONNECTED } from "../parts.ts";
 
 /** CHANNEL_CONNECTION_LOST, with the pause that Telegram asks for; errors of the service's own are left as they are. */
 export function connectionError(error: unknown): CairnError {

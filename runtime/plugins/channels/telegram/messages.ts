@@ -3,22 +3,15 @@
 import { type Api, GrammyError, InputFile } from "grammy";
 import type { Message } from "grammy/types";
 import { LRUCache } from "lru-cache";
-import type { EditResult, KeepSent, OutboundMessage } from "../../../contracts/channel.ts";
+import type { OutboundMessage } from "../../../contracts/channel.ts";
 import type { WaitingQuestion } from "../../../contracts/stream.ts";
+import { changeParts, idsOf, MAY_REPEAT, type PartedMessages, sendParts } from "../parts.ts";
 import { chatOf } from "./chat-address.ts";
 import { isRefused, newNumberOf } from "./errors.ts";
 import { type Moves, messageAt, referenceTo } from "./moves.ts";
 import { formatted, isSame, plain, type Shown, withNotes } from "./texts.ts";
 
-export interface Messages {
-  send(message: OutboundMessage, keep?: KeepSent): Promise<EditResult | null>;
-  edit(
-    conversation: string,
-    messageId: string,
-    text: string,
-    overflowIds?: readonly string[],
-    signal?: AbortSignal,
-  ): Promise<EditResult | null>;
+export interface Messages extends PartedMessages {
   react(conversation: string, messageId: string, emoji: string): Promise<void>;
   /** `replyTo`: number of the message that it answers. */
   say(conversation: string, text: string, replyTo?: number): Promise<void>;
@@ -30,8 +23,6 @@ const PICTURES = new Set(["image/jpeg", "image/png", "image/webp"]);
 /** Buttons of a question, and UTF-16 code units of one. */
 const MOST_CHOICES = 12;
 const MOST_CHOICE = 60;
-/** Telegram takes a message twice where its first answer was not heard. */
-const MAY_REPEAT = "(This may have reached you before.)";
 
 type More = Parameters<Api["sendMessage"]>[2];
 /** Resolves with what refers to the message. */
@@ -102,7 +93,7 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
   ): { readonly texts: number; readonly parts: readonly Part[] } {
     const { address, text, notice, question, attachments = [] } = message;
     const { chat, thread } = chatOf(address.conversation);
-    const isNew = (message.sent === undefined ? 0 : idsOf(message.sent).length) >= shown.length;
+    const isNew = idsOf(message.sent).length >= shown.length;
     const repeat = message.mayRepeat && isNew ? MAY_REPEAT : undefined;
     const notes = [notice, question && howToAnswer(question), repeat].filter(Boolean).join("\n\n");
     const written = withNotes(formatted(text), notes).map(
@@ -140,36 +131,29 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
 
   return {
     async send(message, keep) {
-      let sent = message.sent ?? null;
-      const shown = message.draft ? idsOf(message.draft) : [];
+      const shown = idsOf(message.draft);
       const { texts: written, parts } = partsOf(message, shown);
-      for (const [index, part] of parts.entries()) {
-        if (sent !== null && index < 1 + sent.overflow.length) continue;
+      const sending = parts.map((part, index) => () => {
         const isLast = index === parts.length - 1;
-        const id = await part({
+        return part({
           ...(index === 0 ? replyingTo(Number(message.replyTo)) : {}),
           ...(isLast ? buttons(message) : {}),
         });
-        sent = withPart(sent, id);
-        await keep?.(sent);
-      }
+      });
+      const sent = await sendParts(sending, message.sent, keep);
       await remove(chatOf(message.address.conversation).chat, shown.slice(written));
       return sent;
     },
     async edit(conversation, messageId, text, overflowIds = [], signal) {
       const { chat, thread } = chatOf(conversation);
-      const given = [messageId, ...overflowIds];
-      let sent: EditResult | null = null;
-      for (const [index, piece] of formatted(text).entries()) {
-        signal?.throwIfAborted();
-        const shown = given[index];
-        const isShown = shown !== undefined && isSame(shows(chat, shown), piece);
-        sent = withPart(sent, isShown ? shown : await put(chat, shown, piece, { more: thread, mends: hasMoved }));
-      }
-      if (sent === null) return null;
-      signal?.throwIfAborted();
-      await remove(chat, given.slice(1 + sent.overflow.length));
-      return sent;
+      return changeParts([messageId, ...overflowIds], formatted(text), {
+        async put(shown, piece) {
+          if (shown !== undefined && isSame(shows(chat, shown), piece)) return shown;
+          return put(chat, shown, piece, { more: thread, mends: hasMoved });
+        },
+        remove: (references) => remove(chat, references),
+        signal,
+      });
     },
     async react(conversation, messageId, emoji) {
       // Which ones there are the platform decides, and says.
@@ -184,14 +168,6 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
       }
     },
   };
-}
-
-function idsOf({ primary, overflow }: EditResult): readonly string[] {
-  return [primary, ...overflow];
-}
-
-function withPart(sent: EditResult | null, id: string): EditResult {
-  return sent === null ? { primary: id, overflow: [] } : { ...sent, overflow: [...sent.overflow, id] };
 }
 
 /** A message that was deleted meanwhile is no reason not to answer. */

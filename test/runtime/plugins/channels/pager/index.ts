@@ -2,11 +2,12 @@
 
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Channel, EditResult } from "../../../../../runtime/contracts/channel.ts";
+import type { Channel } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError } from "../../../../../runtime/contracts/errors.ts";
 import { splitMarkdown } from "../../../../../runtime/domain/fenced-pieces.ts";
 import { createChatMessages } from "../../../../../runtime/plugins/channels/chat-messages.ts";
 import type { ChannelNeeds } from "../../../../../runtime/plugins/channels/manifest.ts";
+import { MAY_REPEAT, sendParts } from "../../../../../runtime/plugins/channels/parts.ts";
 import { createPagerApi } from "./api.ts";
 
 const SERVER = "https://pager.example";
@@ -76,24 +77,17 @@ export function createPagerChannel({ id, token, ownerId, baseUrl = SERVER, logge
     },
     async start() {},
     async stop() {},
-    async send({ address, text, notice, question, mayRepeat, attachments = [], sent: before = null }, keep) {
+    async send({ address, text, notice, question, mayRepeat, attachments = [], sent }, keep) {
       const { conversation } = address;
       const answer = question && `Answer with /answer ${question.choices.join(" or /answer ") || "TEXT"}`;
-      const repeat = mayRepeat && "(This may have reached you before.)";
+      const repeat = mayRepeat && MAY_REPEAT;
       const parts = [
         ...pieces([text, notice, answer, repeat].filter(Boolean).join("\n\n")).map(
           (piece) => () => api.post(conversation, piece),
         ),
         ...attachments.map((file) => () => api.postFile(conversation, file)),
       ];
-      let sent: EditResult | null = before;
-      for (const part of parts.slice(before === null ? 0 : 1 + before.overflow.length)) {
-        const messageId = await part();
-        sent =
-          sent === null ? { primary: messageId, overflow: [] } : { ...sent, overflow: [...sent.overflow, messageId] };
-        await keep?.(sent);
-      }
-      return sent;
+      return sendParts(parts, sent, keep);
     },
     ...inbound.handlers,
   };
