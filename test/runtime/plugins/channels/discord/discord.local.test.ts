@@ -1,21 +1,15 @@
 /** The Discord channel against the platform's fake, through the contract of channels. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
-import type {
-  Channel,
-  CommandReply,
-  CommandRequest,
-  InboundMessage,
-  OutboundMessage,
-  Stranger,
-} from "../../../../../runtime/contracts/channel.ts";
-import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
+import { describe, expect, it } from "vitest";
+import type { InboundMessage, OutboundMessage, Stranger } from "../../../../../runtime/contracts/channel.ts";
+import { ChannelError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
 import { createDiscordChannel } from "../../../../../runtime/plugins/channels/discord/index.ts";
 import { type ChannelHarness, channelConformance } from "../../../../../runtime/testing/channel/index.ts";
 import { OWNER, Refusal, STRANGER, tooMany } from "../../../../fakes/discord/bot.ts";
 import { type DiscordBot, type DiscordFake, startDiscordFake } from "../../../../fakes/discord/index.ts";
 import { until } from "../../../../support/eventually.ts";
+import { always, receiving, type Stored, started, unavailable } from "../../../../support/receiving-channel.ts";
 import { recordingLogger } from "../../../../support/recording-logger.ts";
 
 function made(fake: DiscordFake, bot: DiscordBot, given: { ownerId?: string } = { ownerId: OWNER }) {
@@ -34,24 +28,7 @@ function made(fake: DiscordFake, bot: DiscordBot, given: { ownerId?: string } = 
 /** A node's channel; nodes of one bot share the position. */
 async function nodeOf(fake: DiscordFake, bot: DiscordBot, given?: { ownerId?: string }) {
   const { channel, log } = made(fake, bot, given);
-  const accepted: InboundMessage[] = [];
-  const commands: CommandRequest[] = [];
-  const handlers = {
-    message: async (_message: InboundMessage): Promise<void> => undefined,
-    command: async (_command: CommandRequest): Promise<CommandReply> => ({ text: "done" }),
-  };
-  channel.onMessage(async (message) => {
-    await handlers.message(message);
-    accepted.push(message);
-    return { turnId: `t${accepted.length}`, agent: "main", fresh: true };
-  });
-  channel.onCommand(async (command) => {
-    commands.push(command);
-    return handlers.command(command);
-  });
-  await channel.start();
-  onTestFinished(() => channel.stop());
-  return { channel, accepted, commands, handlers, log };
+  return { channel, log, ...(await started(channel)) };
 }
 
 async function connected() {
@@ -60,67 +37,19 @@ async function connected() {
   return { fake, bot, ...(await nodeOf(fake, bot)) };
 }
 
-/** What nodes share. */
-interface Stored {
-  position?: unknown;
-  fails?: boolean;
+/** Has taken a message in a channel of a server, and receives no more. */
+async function stoppedOnServer() {
+  const { bot, channel, accepted } = await connected();
+  const stored: Stored = {};
+  const server = bot.channel();
+  const { up, end } = receiving(channel, stored);
+  await up();
+  bot.say("here", { channel: server });
+  await until(() => accepted.length === 1);
+  await end();
+  return { bot, channel, accepted, stored, server };
 }
 
-/** Receives until it is ended; `failed` is why it has ended by itself. */
-function receiving(channel: Channel, stored: Stored = {}) {
-  const ending = new AbortController();
-  const states: (string | undefined)[] = [];
-  const received = channel.receiver?.receive({
-    signal: ending.signal,
-    connected: (reason) => states.push(reason),
-    position: {
-      read: async () => stored.position,
-      async keep(position) {
-        if (stored.fails) throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
-        stored.position = structuredClone(position);
-      },
-    },
-  });
-  const failed = (received ?? Promise.resolve()).then(
-    () => null,
-    (error: unknown) => error as Error,
-  );
-  const end = async (reason?: Error): Promise<void> => {
-    ending.abort(reason);
-    await failed;
-  };
-  onTestFinished(() => end());
-  const up = () => until(() => states.length > 0);
-  return { states, failed, end, up };
-}
-
-/** As a node does it: again and again until the test ends. */
-function always(channel: Channel, stored: Stored = {}) {
-  const failures: Error[] = [];
-  let current = receiving(channel, stored);
-  let isOver = false;
-  const loop = async (): Promise<void> => {
-    while (!isOver) {
-      const failure = await current.failed;
-      if (failure === null || isOver) return;
-      failures.push(failure);
-      await sleep(10);
-      current = receiving(channel, stored);
-    }
-  };
-  const looped = loop();
-  const end = async (): Promise<void> => {
-    isOver = true;
-    await current.end();
-    await looped;
-  };
-  onTestFinished(end);
-  return { failures, end, up: () => until(() => current.states.length > 0) };
-}
-
-const unavailable = async (): Promise<void> => {
-  throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
-};
 const reply = ({ direct }: DiscordBot, text: string, more: Partial<OutboundMessage> = {}): OutboundMessage => ({
   address: { channel: "discord", conversation: direct, user: OWNER },
   agent: "main",
@@ -679,14 +608,7 @@ describe("a Discord channel", () => {
     });
 
     it("forgets a channel that is gone, and reads the others", async () => {
-      const { bot, channel, accepted } = await connected();
-      const stored: Stored = {};
-      const server = bot.channel();
-      const first = receiving(channel, stored);
-      await first.up();
-      bot.say("here", { channel: server });
-      await until(() => accepted.length === 1);
-      await first.end();
+      const { bot, channel, accepted, stored, server } = await stoppedOnServer();
       bot.say("missed");
       bot.state.channels.delete(server);
       const second = receiving(channel, stored);
@@ -699,14 +621,7 @@ describe("a Discord channel", () => {
     });
 
     it("reads what it has missed in a channel that was closed to it, when it is let in again", async () => {
-      const { bot, channel, accepted } = await connected();
-      const stored: Stored = {};
-      const server = bot.channel();
-      const first = receiving(channel, stored);
-      await first.up();
-      bot.say("here", { channel: server });
-      await until(() => accepted.length === 1);
-      await first.end();
+      const { bot, channel, accepted, stored, server } = await stoppedOnServer();
       bot.say("missed", { channel: server });
       const there = bot.state.channels.get(server);
       if (there === undefined) throw new Error("There is no such channel.");
@@ -723,14 +638,7 @@ describe("a Discord channel", () => {
     });
 
     it("reads what it has missed there also on the same connection, before the next message", async () => {
-      const { bot, channel, accepted } = await connected();
-      const stored: Stored = {};
-      const server = bot.channel();
-      const first = receiving(channel, stored);
-      await first.up();
-      bot.say("here", { channel: server });
-      await until(() => accepted.length === 1);
-      await first.end();
+      const { bot, channel, accepted, stored, server } = await stoppedOnServer();
       const there = bot.state.channels.get(server);
       if (there === undefined) throw new Error("There is no such channel.");
       there.isClosed = true;
@@ -745,14 +653,7 @@ describe("a Discord channel", () => {
     });
 
     it("reads on behind a page that holds nothing for an agent", async () => {
-      const { bot, channel, accepted } = await connected();
-      const stored: Stored = {};
-      const server = bot.channel();
-      const first = receiving(channel, stored);
-      await first.up();
-      bot.say("here", { channel: server });
-      await until(() => accepted.length === 1);
-      await first.end();
+      const { bot, channel, accepted, stored, server } = await stoppedOnServer();
       for (let at = 0; at < 100; at += 1) bot.say("", { channel: server, with: { content: null } });
       bot.say("behind them", { channel: server });
       await receiving(channel, stored).up();

@@ -1,17 +1,9 @@
 /** The Slack channel against the platform's fake, through the contract of channels. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type {
-  Channel,
-  CommandReply,
-  CommandRequest,
-  InboundMessage,
-  OutboundMessage,
-  Stranger,
-} from "../../../../../runtime/contracts/channel.ts";
-import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
+import type { InboundMessage, OutboundMessage, Stranger } from "../../../../../runtime/contracts/channel.ts";
+import { ChannelError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
 import { createSlackChannel } from "../../../../../runtime/plugins/channels/slack/index.ts";
 import { slack } from "../../../../../runtime/plugins/channels/slack/manifest.ts";
 import { readable } from "../../../../../runtime/plugins/channels/slack/text.ts";
@@ -19,6 +11,7 @@ import { type ChannelHarness, channelConformance } from "../../../../../runtime/
 import { type SlackApp, type SlackFake, startSlackFake } from "../../../../fakes/slack/index.ts";
 import { OWNER, Refusal, STRANGER, tooMany } from "../../../../fakes/slack/workspace.ts";
 import { until } from "../../../../support/eventually.ts";
+import { always, receiving, type Stored, started, unavailable } from "../../../../support/receiving-channel.ts";
 import { recordingLogger } from "../../../../support/recording-logger.ts";
 
 function made(fake: SlackFake, app: SlackApp, given: { ownerId?: string } = { ownerId: OWNER }) {
@@ -37,24 +30,7 @@ function made(fake: SlackFake, app: SlackApp, given: { ownerId?: string } = { ow
 
 async function nodeOf(fake: SlackFake, app: SlackApp, given?: { ownerId?: string }) {
   const { channel, log } = made(fake, app, given);
-  const accepted: InboundMessage[] = [];
-  const commands: CommandRequest[] = [];
-  const handlers = {
-    message: async (_message: InboundMessage): Promise<void> => undefined,
-    command: async (_command: CommandRequest): Promise<CommandReply> => ({ text: "done" }),
-  };
-  channel.onMessage(async (message) => {
-    await handlers.message(message);
-    accepted.push(message);
-    return { turnId: `t${accepted.length}`, agent: "main", fresh: true };
-  });
-  channel.onCommand(async (command) => {
-    commands.push(command);
-    return handlers.command(command);
-  });
-  await channel.start();
-  onTestFinished(() => channel.stop());
-  return { channel, accepted, commands, handlers, log };
+  return { channel, log, ...(await started(channel)) };
 }
 
 async function connected() {
@@ -63,66 +39,6 @@ async function connected() {
   return { fake, app, ...(await nodeOf(fake, app)) };
 }
 
-/** What nodes share. */
-interface Stored {
-  position?: unknown;
-  fails?: boolean;
-}
-
-/** Receives until it is ended; `failed` is why it has ended by itself. */
-function receiving(channel: Channel, stored: Stored = {}) {
-  const ending = new AbortController();
-  const states: (string | undefined)[] = [];
-  const received = channel.receiver?.receive({
-    signal: ending.signal,
-    connected: (reason) => states.push(reason),
-    position: {
-      read: async () => stored.position,
-      async keep(position) {
-        if (stored.fails) throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
-        stored.position = structuredClone(position);
-      },
-    },
-  });
-  const failed = (received ?? Promise.resolve()).then(
-    () => null,
-    (error: unknown) => error as Error,
-  );
-  const end = async (reason?: Error): Promise<void> => {
-    ending.abort(reason);
-    await failed;
-  };
-  onTestFinished(() => end());
-  const up = () => until(() => states.length > 0);
-  return { states, failed, end, up };
-}
-
-/** As a node does it: again and again until the test ends. */
-function always(channel: Channel) {
-  const failures: Error[] = [];
-  let current = receiving(channel);
-  let isOver = false;
-  const loop = async (): Promise<void> => {
-    while (!isOver) {
-      const failure = await current.failed;
-      if (failure === null || isOver) return;
-      failures.push(failure);
-      await sleep(10);
-      current = receiving(channel);
-    }
-  };
-  const looped = loop();
-  onTestFinished(async () => {
-    isOver = true;
-    await current.end();
-    await looped;
-  });
-  return { failures, up: () => until(() => current.states.length > 0) };
-}
-
-const unavailable = async (): Promise<void> => {
-  throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
-};
 const reply = ({ direct }: SlackApp, text: string, more: Partial<OutboundMessage> = {}): OutboundMessage => ({
   address: { channel: "slack", conversation: direct, user: OWNER },
   agent: "main",

@@ -1,20 +1,14 @@
 /** The Telegram channel against the platform's fake, through the contract of channels. */
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type {
-  Channel,
-  CommandReply,
-  CommandRequest,
-  InboundMessage,
-  OutboundMessage,
-  Stranger,
-} from "../../../../../runtime/contracts/channel.ts";
+import type { OutboundMessage, Stranger } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
 import { createTelegramChannel } from "../../../../../runtime/plugins/channels/telegram/index.ts";
 import { type ChannelHarness, channelConformance } from "../../../../../runtime/testing/channel/index.ts";
 import { Refusal, tooMany } from "../../../../fakes/telegram/bot.ts";
 import { startTelegramFake, type TelegramBot } from "../../../../fakes/telegram/index.ts";
 import { until } from "../../../../support/eventually.ts";
+import { receiving, started } from "../../../../support/receiving-channel.ts";
 import { recordingLogger } from "../../../../support/recording-logger.ts";
 
 const OWNER = 1;
@@ -37,49 +31,11 @@ async function made(given: { ownerId?: string; webhookUrl?: string } = { ownerId
 
 async function connected(given?: { ownerId?: string; webhookUrl?: string }) {
   const { fake, bot, channel, log } = await made(given);
-  const accepted: InboundMessage[] = [];
-  const commands: CommandRequest[] = [];
-  const handlers = {
-    message: async (_message: InboundMessage): Promise<void> => undefined,
-    command: async (_command: CommandRequest): Promise<CommandReply> => ({ text: "done" }),
-  };
-  channel.onMessage(async (message) => {
-    await handlers.message(message);
-    accepted.push(message);
-    return { turnId: `t${accepted.length}`, agent: "main", fresh: true };
-  });
-  channel.onCommand(async (command) => {
-    commands.push(command);
-    return handlers.command(command);
-  });
-  await channel.start();
-  onTestFinished(() => channel.stop());
-  return { fake, bot, channel, accepted, commands, handlers, log };
+  return { fake, bot, channel, log, ...(await started(channel)) };
 }
 
 /** Telegram keeps itself what was taken. */
 const UNUSED = { read: async () => undefined, keep: async () => undefined };
-
-/** Receives until it is ended; `failed` is why it has ended by itself. */
-function receiving(channel: Channel) {
-  const ending = new AbortController();
-  const states: (string | undefined)[] = [];
-  const received = channel.receiver?.receive({
-    signal: ending.signal,
-    connected: (reason) => states.push(reason),
-    position: UNUSED,
-  });
-  const failed = (received ?? Promise.resolve()).then(
-    () => null,
-    (error: unknown) => error as Error,
-  );
-  const end = async (): Promise<void> => {
-    ending.abort();
-    await failed;
-  };
-  onTestFinished(end);
-  return { states, failed, end };
-}
 
 const reply = (text: string, more: Partial<OutboundMessage> = {}): OutboundMessage => ({
   address: { channel: "telegram", conversation: "1", user: "1" },
