@@ -37,6 +37,53 @@ async function log(days: Readonly<Record<string, number>> = { "2026-03-01": 3, "
   };
 }
 
+describe("an audit log with a file that cannot be read", () => {
+  it("goes on from the newest one that can, says so, and is reported as broken", async () => {
+    const { directory, path, write, restart, verify } = await log();
+    const day = gzipSync(await readFile(path(SECOND)));
+    await rm(path(SECOND));
+    await writeFile(path(`${SECOND}.gz`), day.subarray(0, day.length - 12));
+    restart();
+    await write("2026-03-03", 2);
+    const lines = (await readFile(path("2026-03-03.jsonl"), "utf8")).trimEnd().split("\n");
+    expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
+      { event: "audit.gap", file: `${SECOND}.gz`, reason: "Z_BUF_ERROR" },
+      { event: "call", n: 0 },
+      { event: "call", n: 1 },
+    ]);
+    const problems = [{ file: `${SECOND}.gz`, line: null, reason: expect.stringMatching(/^cannot be read: /) }];
+    expect(await verify()).toMatchObject({ problems });
+    restart();
+    await write("2026-03-03");
+    expect(await verify()).toMatchObject({ problems });
+    await writeFile(path(`${SECOND}.gz`), day);
+    expect((await verify()).problems).toEqual([
+      { file: "2026-03-03.jsonl", line: 1, reason: expect.stringMatching(/^does not go on from the file before it/) },
+    ]);
+    expect(await readdir(directory)).toHaveLength(3);
+  });
+
+  it("goes on where none can be read, and opens no more than two that have no hashes", async () => {
+    const { path, write, restart, verify } = await log({});
+    await writeFile(path("2026-02-26.jsonl.gz"), "no gzip");
+    for (const day of ["27", "28"]) await writeFile(path(`2026-02-${day}.jsonl`), '{"event":"call"}\n');
+    await write("2026-03-01");
+    expect(await readFile(path(FIRST), "utf8")).not.toContain("audit.gap");
+    await rm(path(FIRST));
+    for (const day of ["27", "28"]) await writeFile(path(`2026-02-${day}.jsonl.gz`), "no gzip");
+    for (const day of ["27", "28"]) await rm(path(`2026-02-${day}.jsonl`));
+    restart();
+    await write("2026-03-01");
+    expect((await readFile(path(FIRST), "utf8")).match(/"audit.gap"/g)).toHaveLength(3);
+    expect(await verify()).toMatchObject({ verified: 4 });
+    expect((await verify()).problems.map(({ file }) => file.slice(0, 10))).toEqual([
+      "2026-02-26",
+      "2026-02-27",
+      "2026-02-28",
+    ]);
+  });
+});
+
 describe("an audit log that is as it was written", () => {
   it("is unchanged over days, restarts, compression and the removal of old days", async () => {
     const { directory, verify, write, restart } = await log();

@@ -7,7 +7,7 @@ import { appendFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Logger } from "../../../contracts/ports.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
-import { endOfChain, Link, listAuditFiles, NO_HASH } from "../../../files/audit-chain.ts";
+import { type AuditFileName, endOfChain, Link, listAuditFiles, NO_HASH } from "../../../files/audit-chain.ts";
 
 export interface AuditFile {
   /** Adds a line with the time of now. Never rejects; resolves when the line is written, or lost. */
@@ -31,6 +31,8 @@ export interface AuditFileDeps {
 
 /** Lines that wait for a disk that does not answer; further ones are lost. */
 const MAX_WAITING = 10_000;
+/** Files without a hash after which the search ends: a version that knew no hashes wrote them, and those before them. */
+const MOST_WITHOUT_HASH = 2;
 
 export function createAuditFile({ directory, clock, logger }: AuditFileDeps): AuditFile {
   let last: Promise<void> = Promise.resolve();
@@ -50,12 +52,13 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
       // A line that failed may be there in part, and is covered by the hash of the next one.
       end = null;
       const lines = [
+        ...current.unreadable.map((gap) => ({ at, event: "audit.gap", ...gap })),
         ...(unreported > 0 ? [{ at, event: "audit.gap", lost: unreported, reason: failing }] : []),
         { at, ...entry },
       ];
       const { text, hash } = chained(lines, current);
       await appendFile(path, text, { mode: 0o600 });
-      end = { path, hash, isFirst: false, link: new Link(), isCut: false };
+      end = { path, hash, isFirst: false, link: new Link(), isCut: false, unreadable: [] };
       if (failing !== null) logger.warn({ lost: unreported }, "the audit log can be written again");
       failing = null;
       unreported = 0;
@@ -73,10 +76,29 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
       link,
       isCut,
     } = own ? await endOfChain(path) : { hash: null, link: new Link(), isCut: false };
-    if (ownHash !== null) return { path, hash: ownHash, isFirst: false, link, isCut };
-    let hash = last?.hash ?? null;
-    for (const file of files.filter((other) => other !== own).reverse()) hash ??= (await endOfChain(file.path)).hash;
-    return { path, hash: hash ?? NO_HASH, isFirst: true, link, isCut };
+    if (ownHash !== null) return { path, hash: ownHash, isFirst: false, link, isCut, unreadable: [] };
+    const before =
+      last === null ? await newestHash(files.filter((file) => file !== own)) : { hash: last.hash, unreadable: [] };
+    return { path, isFirst: true, link, isCut, ...before };
+  }
+
+  /** A file that cannot be read is passed over: the line that goes on from one before it says so. */
+  async function newestHash(files: readonly AuditFileName[]): Promise<Pick<ChainEnd, "hash" | "unreadable">> {
+    const unreadable: UnreadableFile[] = [];
+    let withoutHash = 0;
+    for (const { name, path } of files.toReversed()) {
+      try {
+        const { hash } = await endOfChain(path);
+        if (hash !== null) return { hash, unreadable };
+        withoutHash += 1;
+      } catch (error) {
+        const reason = codeOf(error) ?? "UNKNOWN";
+        logger.warn({ err: error, reason, directory, file: name }, "a file of the audit log cannot be read");
+        unreadable.push({ file: name, reason });
+      }
+      if (withoutHash === MOST_WITHOUT_HASH) break;
+    }
+    return { hash: NO_HASH, unreadable };
   }
 
   function lose(reason: string, error?: unknown): void {
@@ -111,6 +133,14 @@ interface ChainEnd {
   readonly link: Link;
   /** It does not end with a newline. */
   readonly isCut: boolean;
+  /** Newer than the file that the hash is of; not in the log yet. */
+  readonly unreadable: readonly UnreadableFile[];
+}
+
+interface UnreadableFile {
+  readonly file: string;
+  /** A code of the system, such as Z_DATA_ERROR. */
+  readonly reason: string;
 }
 
 function chained(
