@@ -3,7 +3,7 @@
  * field, and over that line's hash. The first of a file also has `prev`, the hash that it goes on from.
  */
 
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -34,6 +34,8 @@ export interface EndOfChain {
   readonly hash: string | null;
   readonly link: Link;
   readonly isCut: boolean;
+  /** Bytes that were read. */
+  readonly size: number;
 }
 
 /** Before the first line of all. */
@@ -48,7 +50,15 @@ const NEWLINE = 0x0a;
 
 /** The bytes since the last line that has a hash. */
 export class Link {
-  readonly #bytes = createHash("sha256");
+  readonly #bytes: Hash;
+
+  constructor(bytes = createHash("sha256")) {
+    this.#bytes = bytes;
+  }
+
+  copy(): Link {
+    return new Link(this.#bytes.copy());
+  }
 
   add(bytes: Uint8Array | string): void {
     this.#bytes.update(bytes);
@@ -81,8 +91,9 @@ export async function listAuditFiles(directory: string): Promise<readonly AuditF
     .map((name) => ({ name, path: join(directory, name) }));
 }
 
-export async function* readAuditLines(path: string): AsyncGenerator<RawLine, void, undefined> {
-  const file = createReadStream(path);
+/** `start`: in bytes, of a file that is not compressed. */
+export async function* readAuditLines(path: string, start = 0): AsyncGenerator<RawLine, void, undefined> {
+  const file = createReadStream(path, { start });
   const unzip = path.endsWith(".gz") ? file.pipe(createGunzip()) : undefined;
   // `pipe` passes no errors on.
   if (unzip) file.on("error", (error) => unzip.destroy(error));
@@ -113,13 +124,13 @@ export async function* readAuditLines(path: string): AsyncGenerator<RawLine, voi
   }
 }
 
-/** How a file of the chain ends: the hash of its last line that has one, what follows it, and whether that is a part of a line. */
-export async function endOfChain(path: string): Promise<EndOfChain> {
-  let hash: string | null = null;
-  let link = new Link();
-  let isCut = false;
-  for await (const line of readAuditLines(path)) {
+/** How a file of the chain ends: the hash of its last line that has one, what follows it, and whether that is a part of a line. `from`: how it ended before. */
+export async function endOfChain(path: string, from?: EndOfChain): Promise<EndOfChain> {
+  let { hash = null, isCut = false, size = 0 } = from ?? {};
+  let link = from?.link.copy() ?? new Link();
+  for await (const line of readAuditLines(path, size)) {
     isCut = !line.whole;
+    size += line.bytes.length + (line.whole ? 1 : 0);
     const chained = parseChained(line);
     if (chained === null) addUnchained(link, line);
     else {
@@ -127,7 +138,7 @@ export async function endOfChain(path: string): Promise<EndOfChain> {
       link = new Link();
     }
   }
-  return { hash, link, isCut };
+  return { hash, link, isCut, size };
 }
 
 export function addUnchained(link: Link, { bytes, whole }: RawLine): void {

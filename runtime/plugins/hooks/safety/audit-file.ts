@@ -3,7 +3,7 @@
  * over those before it. A line that cannot be written is lost and counted, and nothing waits for it to become possible.
  */
 
-import { appendFile, mkdir } from "node:fs/promises";
+import { appendFile, mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Logger } from "../../../contracts/ports.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
@@ -31,6 +31,8 @@ export interface AuditFileDeps {
 
 /** Lines that wait for a disk that does not answer; further ones are lost. */
 const MAX_WAITING = 10_000;
+/** Milliseconds after a failure without another attempt: each costs a full disk some calls, and its lines are lost anyway. */
+const RETRY_MS = 1_000;
 /** Files without a hash after which the search ends: a version that knew no hashes wrote them, and those before them. */
 const MOST_WITHOUT_HASH = 2;
 
@@ -41,45 +43,55 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
   let lost = 0;
   /** Of these, the ones that no line has reported yet. */
   let unreported = 0;
-  /** The file that was written last, and its end; null: it is to be read. */
+  /** The file that was written last, and its end as of then; null: it is to be read. */
   let end: ChainEnd | null = null;
+  /** By the monotonic clock; null where the last attempt has not failed. */
+  let retryAt: number | null = null;
 
   async function write(at: string, entry: Readonly<Record<string, unknown>>): Promise<void> {
+    if (retryAt !== null && clock.monotonic() < retryAt) return lose(failing ?? "UNKNOWN");
     const path = join(directory, `${at.slice(0, 10)}.jsonl`);
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      const current = end?.path === path ? end : await readEnd(path, end);
-      // A line that failed may be there in part, and is covered by the hash of the next one.
-      end = null;
+      if (end?.path !== path) end = await readEnd(path, end);
+      else if (retryAt !== null) end = await readOn(end);
       const lines = [
-        ...current.unreadable.map((gap) => ({ at, event: "audit.gap", ...gap })),
+        ...end.unreadable.map((gap) => ({ at, event: "audit.gap", ...gap })),
         ...(unreported > 0 ? [{ at, event: "audit.gap", lost: unreported, reason: failing }] : []),
         { at, ...entry },
       ];
-      const { text, hash } = chained(lines, current);
+      const { text, hash } = chained(lines, end);
       await appendFile(path, text, { mode: 0o600 });
-      end = { path, hash, isFirst: false, link: new Link(), isCut: false, unreadable: [] };
+      const size = end.size + Buffer.byteLength(text);
+      end = { path, hash, isFirst: false, link: new Link(), isCut: false, size, unreadable: [] };
       if (failing !== null) logger.warn({ lost: unreported }, "the audit log can be written again");
       failing = null;
+      retryAt = null;
       unreported = 0;
     } catch (error) {
+      retryAt = clock.monotonic() + RETRY_MS;
       lose(codeOf(error) ?? "UNKNOWN", error);
     }
+  }
+
+  /** A line that failed may be there in part, and is covered by the hash of the next one. */
+  async function readOn(before: ChainEnd): Promise<ChainEnd> {
+    const { path } = before;
+    const size = await sizeOf(path);
+    if (size < before.size) return readEnd(path, before);
+    if (size === before.size) return before;
+    const { hash, ...more } = await endOfChain(path, { ...before, hash: null });
+    return { ...before, ...more, ...(hash === null ? {} : { hash, isFirst: false }) };
   }
 
   /** Of a new file: it goes on from the newest that there is. */
   async function readEnd(path: string, last: ChainEnd | null): Promise<ChainEnd> {
     const files = await listAuditFiles(directory);
     const own = files.find((file) => file.path === path);
-    const {
-      hash: ownHash,
-      link,
-      isCut,
-    } = own ? await endOfChain(path) : { hash: null, link: new Link(), isCut: false };
-    if (ownHash !== null) return { path, hash: ownHash, isFirst: false, link, isCut, unreadable: [] };
-    const before =
-      last === null ? await newestHash(files.filter((file) => file !== own)) : { hash: last.hash, unreadable: [] };
-    return { path, isFirst: true, link, isCut, ...before };
+    const { hash, ...more } = own ? await endOfChain(path) : { hash: null, link: new Link(), isCut: false, size: 0 };
+    if (hash !== null) return { path, hash, isFirst: false, unreadable: [], ...more };
+    const { hash: newest, unreadable } = last ?? (await newestHash(files.filter((file) => file !== own)));
+    return { path, hash: newest, isFirst: true, unreadable, ...more };
   }
 
   /** A file that cannot be read is passed over: the line that goes on from one before it says so. */
@@ -123,6 +135,15 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
   };
 }
 
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return 0;
+    throw error;
+  }
+}
+
 interface ChainEnd {
   readonly path: string;
   /** The last one of the chain. */
@@ -133,6 +154,8 @@ interface ChainEnd {
   readonly link: Link;
   /** It does not end with a newline. */
   readonly isCut: boolean;
+  /** Bytes of the file up to here. */
+  readonly size: number;
   /** Newer than the file that the hash is of; not in the log yet. */
   readonly unreadable: readonly UnreadableFile[];
 }
@@ -149,7 +172,7 @@ function chained(
 ): { readonly text: string; readonly hash: string } {
   let text = isCut ? "\n" : "";
   let hash = before;
-  let link = behind;
+  let link = behind.copy();
   link.add(text);
   for (const [index, entry] of entries.entries()) {
     const prev = isFirst && index === 0 ? `,"prev":"${hash}"` : "";
