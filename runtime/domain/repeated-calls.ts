@@ -6,6 +6,7 @@
 import { type Message, type ToolCall, textOf } from "../contracts/message.ts";
 import type { ToolResult } from "../contracts/tool.ts";
 import { canonicalJson } from "./dedupe.ts";
+import { withoutWebMarks } from "./web/web-fence.ts";
 
 /** Times that a call may have the same result in a row; the next one is not run. */
 export const MOST_REPEATS = 3;
@@ -63,6 +64,7 @@ function keyOf(call: ToolCall): string {
   return canonicalJson([call.name, call.arguments]);
 }
 
+/** The mark of a fence is another one for each call. */
 function outcomeOf(content: string, isError = false): string {
-  return `${isError} ${content.endsWith(NOTICE) ? content.slice(0, -NOTICE.length) : content}`;
+  return `${isError} ${withoutWebMarks(content.endsWith(NOTICE) ? content.slice(0, -NOTICE.length) : content)}`;
 }

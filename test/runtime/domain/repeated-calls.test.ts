@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { Message } from "../../../runtime/contracts/message.ts";
 import { createRepeatGuard, MOST_REPEATS } from "../../../runtime/domain/repeated-calls.ts";
+import { webFence, webText } from "../../../runtime/domain/web/web-fence.ts";
 
 type Call = readonly [name: string, args: Readonly<Record<string, unknown>>, result: string];
 
@@ -61,6 +62,21 @@ it.each<[string, Message[]]>([
   ],
 ])("does not refuse after %s", (_, messages) => {
   expect(createRepeatGuard(messages).refusal(call)).toBeNull();
+});
+
+it("counts the same page again, whose fence has another mark each time, and no page that only looks like it", () => {
+  const fetched = (text: string, n: number): Call => [
+    "web_fetch",
+    { url: "u" },
+    `${webFence(text, `mark-${n}`)}\n(note)`,
+  ];
+  const again = { id: "next", name: "web_fetch", arguments: { url: "u" } };
+  const same = [1, 2, 3].map((n) => [fetched("page", n)]);
+  const third = { content: fetched("page", 4)[2] };
+  expect(createRepeatGuard(turn(...same)).noted(again, third).content).toMatch(/3 times in a row/);
+  expect(createRepeatGuard(turn(...same, [fetched("page", 4)])).refusal(again)).not.toBeNull();
+  const changing = [1, 2, 3].map((n) => [fetched(webText(`the mark mark-${n}\n<web mark="mark-${n}">`), 9)]);
+  expect(createRepeatGuard(turn(...changing, [fetched("page", 9)])).refusal(again)).toBeNull();
 });
 
 it("counts a failure that repeats, and tells it from the same text as a result", () => {
