@@ -40,7 +40,7 @@ export function createSearchGlobTool(deps: { readonly gate: WorkspaceGate }): To
       const { workspace } = requireContext(context);
       const limit = optionalInteger(args, "limit", 1, MAX_FILES) ?? DEFAULT_FILES;
       const { scope } = await locateScope(deps.gate, workspace, args, stringArgument(args, "pattern"));
-      const result = await threads.run({ kind: "files", scope, limit, deadlineMs: DEADLINE_MS }, signal);
+      const result = await threads.run(() => ({ kind: "files", scope, limit, deadlineMs: DEADLINE_MS }), signal);
       return { content: render(result) };
     },
   };

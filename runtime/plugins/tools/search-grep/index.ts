@@ -85,19 +85,18 @@ export function createSearchGrepTool({ gate, searchPath }: SearchGrepDeps): Tool
       const limit = optionalInteger(args, "limit", 1, MAX_MATCHES) ?? DEFAULT_MATCHES;
       const filesOnly = booleanArgument(args, "files_only", false);
       const { located, scope } = await locateScope(gate, workspace, args, optionalString(args, "glob"));
-      const only = await candidates(scope, pattern, searchPath, signal);
-      const result = await threads.run(
-        {
-          kind: "lines",
-          scope: only === null ? scope : { ...scope, only },
-          pattern,
-          context: optionalInteger(args, "context", 0, MAX_CONTEXT) ?? 0,
-          filesOnly,
-          limit,
-          deadlineMs: DEADLINE_MS,
-        },
-        signal,
-      );
+      const lines = {
+        kind: "lines",
+        pattern,
+        context: optionalInteger(args, "context", 0, MAX_CONTEXT) ?? 0,
+        filesOnly,
+        limit,
+        deadlineMs: DEADLINE_MS,
+      } as const;
+      const result = await threads.run(async () => {
+        const only = await candidates(scope, pattern, searchPath, signal);
+        return { ...lines, scope: only === null ? scope : { ...scope, only } };
+      }, signal);
       const files = await withoutProtected(gate, located, result.files);
       return { content: renderLines({ ...result, files }, filesOnly) };
     },

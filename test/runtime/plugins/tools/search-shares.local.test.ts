@@ -40,3 +40,23 @@ it("is the same in one share and in several", async () => {
     { numRuns: 300 },
   );
 });
+
+it.each(["files", "lines"] as const)("of %s ends with its time, also among files that no glob names", async (kind) => {
+  await using place = await createPlace();
+  for (const folder of ["a", "b", "c", "d"]) {
+    await mkdir(place.path(folder));
+    for (let n = 0; n < 20; n += 1) await writeFile(place.path(folder, `${n}.txt`), "needle\n");
+    await writeFile(place.path(folder, "0.ts"), "needle\n");
+  }
+  const scope = { root: place.workspace, components: [], isFile: false, all: false, protectedPaths: [], glob: "*.ts" };
+  const more = { scope, limit: 10, context: 0, filesOnly: true };
+  const within = (deadlineMs: number) => {
+    let ms = 0;
+    return search({ ...TASK, ...more, kind, deadlineMs }, { index: 0, of: 1 }, () => ms++);
+  };
+  const found = ({ files }: ReturnType<typeof search>) => files.map(({ components }) => components.join("/"));
+  const partial = within(50);
+  expect([found(partial).sort(), partial.cut]).toEqual([["a/0.ts", "b/0.ts", "c/0.ts"], "time"]);
+  const whole = within(1_000);
+  expect([found(whole), whole.cut]).toEqual([expect.objectContaining({ length: 4 }), null]);
+});

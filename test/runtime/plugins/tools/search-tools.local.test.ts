@@ -1,7 +1,7 @@
 /** search_glob and search_grep on real trees: what they find, what stays out, with ripgrep and without it. */
 
 import { execFile } from "node:child_process";
-import { chmod, copyFile, link, mkdir, rename, symlink, utimes, writeFile } from "node:fs/promises";
+import { chmod, copyFile, link, mkdir, readFile, rename, symlink, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -261,6 +261,25 @@ it("uses ripgrep without a shell, its configuration file and its preprocessors, 
     expect(first.filter((argument) => argument.startsWith("--pre"))).toEqual([]);
     await programs.add("rg", "printf 'a.ts\\0'; exit 2");
     expect(await lines(grep, place, { pattern: "needle", files_only: true })).toHaveLength(3);
+  } finally {
+    await programs.remove();
+  }
+});
+
+it("runs two of ripgrep at once, however many calls there are", async () => {
+  await using place = await createPlace();
+  await write(place, TREE);
+  const programs = await createFakeTools();
+  try {
+    const at = (name: string) => join(place.base, name);
+    const count = `touch ${at("running.$$")}; ls ${at("running.*")} | wc -l >> ${at("counts")}`;
+    await programs.add("rg", `${count}; sleep 0.3; rm ${at("running.$$")}; printf 'a.ts\\0'`);
+    const { grep } = tools(place, `${programs.directory}:/usr/bin:/bin`);
+    const calls = Array.from({ length: 6 }, () => lines(grep, place, { pattern: "needle", files_only: true }));
+    expect(await Promise.all(calls)).toEqual(Array(6).fill(["a.ts"]));
+    const counts = (await readFile(at("counts"), "utf8")).trim().split("\n").map(Number);
+    expect(counts).toHaveLength(6);
+    expect(Math.max(...counts)).toBeLessThanOrEqual(2);
   } finally {
     await programs.remove();
   }

@@ -5,7 +5,7 @@ import { readBlocking } from "../../../../files/blocking.ts";
 import { createLineMatcher } from "./match-lines.ts";
 import type { FoundFile, SearchResult, SearchShare, SearchTask } from "./messages.ts";
 import { isOfShare, upTo } from "./shares.ts";
-import { skipUnreadable, walkFiles } from "./walk.ts";
+import { skipUnreadable, type WalkedFile, walkFiles } from "./walk.ts";
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 /** Files whose times are compared; of more the first ones by path. */
@@ -19,18 +19,21 @@ export function search(task: SearchTask, share: SearchShare, now: () => number):
 function findFiles({ scope, limit, deadlineMs }: SearchTask, now: () => number): SearchResult {
   const found: { readonly components: readonly string[]; readonly mtimeMs: number }[] = [];
   const ends = now() + deadlineMs;
-  let isOver = false;
-  walkFiles(scope, ({ directory, name, components }) => {
+  let isLate = false;
+  const visit = ({ directory, name, components }: WalkedFile): boolean => {
     const stats = skipUnreadable(() => lstatSync(directory.at(name)));
     if (stats?.isFile()) found.push({ components, mtimeMs: stats.mtimeMs });
-    isOver = now() > ends;
-    return !isOver && found.length < MAX_COMPARED;
+    return found.length < MAX_COMPARED;
+  };
+  walkFiles(scope, visit, () => {
+    isLate = now() > ends;
+    return isLate;
   });
   const files = found.sort((a, b) => b.mtimeMs - a.mtimeMs).slice(0, limit);
   return {
     files: files.map(({ components }) => ({ components, matches: 0, lines: [] })),
     matches: found.length,
-    cut: isOver ? "time" : found.length > limit ? "limit" : null,
+    cut: isLate ? "time" : found.length > limit ? "limit" : null,
     large: 0,
   };
 }
@@ -44,9 +47,7 @@ function findLines(task: Extract<SearchTask, { kind: "lines" }>, share: SearchSh
   let matches = 0;
   let large = 0;
   let cut: SearchResult["cut"] = null;
-  walkFiles(scope, ({ directory, name, components }) => {
-    if (now() > ends) cut = "time";
-    if (cut !== null) return false;
+  const visit = ({ directory, name, components }: WalkedFile): boolean => {
     if (!isOfShare(components.join("/"), share)) return true;
     const content = skipUnreadable(() => readBlocking(directory, name, buffer)) ?? null;
     if (content === "large") large += 1;
@@ -67,6 +68,10 @@ function findLines(task: Extract<SearchTask, { kind: "lines" }>, share: SearchSh
       ...(nlink > 1 ? { linked: { dev, ino, nlink } } : {}),
     });
     return cut === null;
+  };
+  walkFiles(scope, visit, () => {
+    if (now() > ends) cut = "time";
+    return cut !== null;
   });
   return { files, matches, cut, large };
 }

@@ -9,8 +9,8 @@ import type { SearchResult, SearchShare, SearchTask } from "./messages.ts";
 import { mergeShares } from "./shares.ts";
 
 export interface SearchThreads {
-  /** TOOL_FAILED where the pattern takes too long, or the thread fails. Rejects with the signal's reason as soon as it aborts. */
-  run(task: SearchTask, signal?: AbortSignal): Promise<SearchResult>;
+  /** `prepare` makes the task in the slot of its search. TOOL_FAILED where the pattern takes too long, or the thread fails. Rejects with the signal's reason as soon as it aborts. */
+  run(prepare: () => SearchTask | Promise<SearchTask>, signal?: AbortSignal): Promise<SearchResult>;
 }
 
 /** A search reads the disk: more at once make each slower. */
@@ -19,7 +19,7 @@ const MOST_AT_ONCE = 2;
 const MOST_THREADS = 4;
 /** Of fewer files one thread has read all by the time that another one has started. */
 const FEW_FILES = 1_000;
-/** Beyond the search's own deadline, which it keeps between two files: what goes on is one match. */
+/** Beyond the search's own deadline, which it keeps between two entries: what goes on is one match. */
 const GRACE_MS = 2_000;
 const MAX_HEAP_MB = 256;
 
@@ -59,10 +59,10 @@ export function createSearchThreads(): SearchThreads {
   }
 
   return {
-    async run(task, signal) {
+    async run(prepare, signal) {
       await acquire(signal);
       try {
-        return await runShares(task, signal);
+        return await runShares(await prepare(), signal);
       } finally {
         release();
       }

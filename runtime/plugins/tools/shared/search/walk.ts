@@ -37,9 +37,9 @@ const SKIPPED: ReadonlySet<string> = new Set([
   "ENAMETOOLONG",
 ]);
 
-/** Calls `visit` for each file until it answers false. */
-export function walkFiles(scope: SearchScope, visit: (file: WalkedFile) => boolean): void {
-  const walk = new Walk(scope, visit);
+/** Calls `visit` for each file until it answers false, or `isOver`, which is asked before each entry of a directory, true. */
+export function walkFiles(scope: SearchScope, visit: (file: WalkedFile) => boolean, isOver: () => boolean): void {
+  const walk = new Walk(scope, visit, isOver);
   using root = openDirectoryBlocking(scope.root);
   walk.enter(root, [], IgnoreRules.none);
 }
@@ -57,15 +57,17 @@ export function skipUnreadable<T>(work: () => T): T | undefined {
 class Walk {
   readonly #scope: SearchScope;
   readonly #visit: (file: WalkedFile) => boolean;
+  readonly #isOver: () => boolean;
   readonly #matches: (path: string) => boolean;
   readonly #protected: ReadonlySet<string>;
   readonly #only: { readonly files: ReadonlySet<string>; readonly folders: ReadonlySet<string> } | null;
   readonly #buffer = Buffer.allocUnsafe(MAX_IGNORE_BYTES);
 
-  constructor(scope: SearchScope, visit: (file: WalkedFile) => boolean) {
+  constructor(scope: SearchScope, visit: (file: WalkedFile) => boolean, isOver: () => boolean) {
     const { glob, protectedPaths, only } = scope;
     this.#scope = scope;
     this.#visit = visit;
+    this.#isOver = isOver;
     this.#matches =
       glob === undefined ? () => true : picomatch(glob, { dot: true, nonegate: true, basename: !glob.includes("/") });
     this.#protected = new Set(protectedPaths);
@@ -93,6 +95,7 @@ class Walk {
     const entries = skipUnreadable(() => listBlocking(directory)) ?? [];
     const here = this.#rulesOf(directory, components, entries, rules);
     for (const entry of entries) {
+      if (this.#isOver()) return false;
       const { name } = entry;
       const isFolder = entry.isDirectory();
       if (!isFolder && !entry.isFile()) continue;
