@@ -3,7 +3,7 @@
 import { isRecord } from "../../../contracts/values.ts";
 import { without } from "../shared/records.ts";
 
-/** Characters of all texts together; JSON's own come on top. */
+/** Characters of all values together as JSON; the names of the fields come on top. */
 const MOST_CHARS = 18_000;
 const NO_NOISE: ReadonlySet<string> = new Set();
 
@@ -11,7 +11,7 @@ const NO_NOISE: ReadonlySet<string> = new Set();
 export function presentFull(result: unknown): unknown {
   if (!isRecord(result) || typeof result["content"] !== "string") return result;
   const slim = without(result, NO_NOISE);
-  const lengths = Object.values(slim).flatMap((value) => (typeof value === "string" ? [value.length] : []));
+  const lengths = Object.values(slim).map(jsonLength);
   const share = Math.floor(MOST_CHARS / lengths.length);
   // What short fields do not need is for the long ones, in equal parts.
   const spare = lengths.reduce((sum, length) => sum + Math.max(0, share - length), 0);
@@ -20,7 +20,26 @@ export function presentFull(result: unknown): unknown {
   return Object.fromEntries(Object.entries(slim).map(([name, value]) => [name, shortened(value, limit)]));
 }
 
+/** What is no text is cut as its JSON. */
 function shortened(value: unknown, limit: number): unknown {
-  if (typeof value !== "string" || value.length <= limit) return value;
-  return `${value.slice(0, limit).toWellFormed()}... (${value.length - limit} more characters)`;
+  if (jsonLength(value) <= limit) return value;
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const kept = beginning(text, limit);
+  return `${kept.toWellFormed()}... (${text.length - kept.length} more characters)`;
+}
+
+/** As much of the text as has at most `limit` characters as JSON, where line ends and quotes have two. */
+function beginning(text: string, limit: number): string {
+  let fits = 0;
+  let tooLong = Math.min(text.length, limit) + 1;
+  while (tooLong - fits > 1) {
+    const middle = Math.floor((fits + tooLong) / 2);
+    if (jsonLength(text.slice(0, middle)) <= limit) fits = middle;
+    else tooLong = middle;
+  }
+  return text.slice(0, fits);
+}
+
+function jsonLength(value: unknown): number {
+  return JSON.stringify(value)?.length ?? 0;
 }

@@ -221,4 +221,11 @@ it("shows a message whole, and of one that is too long for a prompt the most tha
   const both = await full({ ...row, content: "y".repeat(500_000), tool_result: "x".repeat(500_000) });
   expect(both.content.length).toBeGreaterThan(8_000);
   expect(both.tool_result.length).toBeGreaterThan(8_000);
+  const large = await full({ ...row, tool_args: { path: "a.ts", content: "z".repeat(100_000) } });
+  expect(large.tool_args).toMatch(/^\{"path":"a\.ts","content":"z{17000}z*\.\.\. \(8\d{4} more characters\)$/);
+  const escaped = await full({ ...row, content: '"\n'.repeat(500_000) });
+  expect(JSON.stringify(escaped.content).length).toBeGreaterThan(17_000);
+  expect(escaped.content).toMatch(/^("\n)+"?\.\.\. \(99\d{4} more characters\)$/);
+  const fits = { ...shown, content: "y".repeat(8_000), tool_args: { list: Array(300).fill("0123456789") } };
+  expect(await full(fits)).toMatchObject(fits);
 });
