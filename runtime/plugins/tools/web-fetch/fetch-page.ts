@@ -3,6 +3,7 @@
 import type { Agent } from "undici";
 import { ToolError } from "../../../contracts/errors.ts";
 import { type MediaType, mediaType, type PageKind, pageKind } from "../../../domain/web/media-type.ts";
+import { retryAfterSeconds } from "../../../domain/web/retry-after.ts";
 import { webAddress } from "../../../domain/web/web-address.ts";
 import { sendRequest, type WebAnswer } from "../shared/web/request.ts";
 
@@ -30,7 +31,6 @@ const NAMED: ReadonlySet<string> = new Set([
   "image/png",
   "image/jpeg",
 ]);
-const LONGEST_PAUSE_S = 86_400;
 
 /** TOOL_REFUSED for an address that is not requested, also behind a redirect; TOOL_FAILED for an error, and what is no text. */
 export async function fetchPage(agent: Agent, start: URL, maxBytes: number, signal: AbortSignal): Promise<FetchedPage> {
@@ -74,13 +74,12 @@ function nameOf({ essence }: MediaType): string {
 function refused(answer: WebAnswer): ToolError {
   const { status } = answer;
   const isPassing = status === 429 || status >= 500;
-  const retryAfterS = Number(answer.header("retry-after"));
-  const isPause = Number.isInteger(retryAfterS) && retryAfterS > 0 && retryAfterS <= LONGEST_PAUSE_S;
+  const retryAfterS = retryAfterSeconds(answer.header("retry-after"));
   return new ToolError(
     isPassing ? "TOOL_UNAVAILABLE" : "TOOL_FAILED",
     `The server answers with the status ${status}.`,
     {
-      ...(isPassing && isPause ? { retryAfterS, hint: `It asks to wait ${retryAfterS} s.` } : {}),
+      ...(isPassing && retryAfterS !== undefined ? { retryAfterS, hint: `It asks to wait ${retryAfterS} s.` } : {}),
     },
   );
 }

@@ -4,6 +4,7 @@ import { ToolError } from "../../../contracts/errors.ts";
 import type { NewId } from "../../../contracts/ports.ts";
 import type { Tool } from "../../../contracts/tool.ts";
 import { hostOf, networkPolicy } from "../../../domain/web/network-policy.ts";
+import { retryAfterSeconds } from "../../../domain/web/retry-after.ts";
 import { webFence } from "../../../domain/web/web-fence.ts";
 import { optionalInteger, stringArgument } from "../shared/arguments.ts";
 import { webCall } from "../shared/web/call.ts";
@@ -29,7 +30,6 @@ const TIMEOUT_MS = 20_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 /** What Brave and Tavily take. */
 const MAX_QUERY = 400;
-const LONGEST_PAUSE_S = 86_400;
 
 export function createWebSearchTool({
   settings,
@@ -84,12 +84,11 @@ function refusal(backend: Backend, answer: Answer, retryAfter: string): ToolErro
   const own = backend.refusal?.(answer);
   if (own !== undefined) return own;
   if (status === 429) {
-    const retryAfterS = Number(retryAfter);
-    const isPause = Number.isInteger(retryAfterS) && retryAfterS > 0 && retryAfterS <= LONGEST_PAUSE_S;
-    const hint = isPause ? `It asks to wait ${retryAfterS} s.` : "Wait before the next search.";
+    const retryAfterS = retryAfterSeconds(retryAfter);
+    const hint = retryAfterS === undefined ? "Wait before the next search." : `It asks to wait ${retryAfterS} s.`;
     return new ToolError("TOOL_UNAVAILABLE", `${backend.name} allows no more searches for now.`, {
       hint,
-      ...(isPause ? { retryAfterS } : {}),
+      ...(retryAfterS === undefined ? {} : { retryAfterS }),
     });
   }
   if (status >= 500) return new ToolError("TOOL_UNAVAILABLE", `${backend.name} answers with the status ${status}.`);
