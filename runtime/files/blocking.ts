@@ -1,6 +1,6 @@
 /**
  * Directories and files below a directory that other users may write to, as in directory.ts, for threads that do nothing else:
- * a blocking call costs a fifth of one that is awaited, and in such a thread it holds up nobody.
+ * a blocking call costs a fifth of one that is awaited, and in such a thread nothing else waits for it.
  */
 
 import { closeSync, constants, type Dirent, fstatSync, openSync, readdirSync, readSync, type Stats } from "node:fs";

@@ -122,7 +122,7 @@ function scalars(raw: Readonly<Record<string, unknown>>): Record<string, unknown
   };
 }
 
-/** A pattern is told to the model and not run: one that was made for it would hold up the process. */
+/** A pattern is shown to the model and never executed: a malicious one could block the process. */
 function texts({ title, description, pattern }: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const words = [
     typeof description === "string" ? textWithin(description, MAX_TEXT) : "",

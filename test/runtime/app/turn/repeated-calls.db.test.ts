@@ -33,7 +33,7 @@ describeDatabase("a model that repeats a call", (open) => {
   const results = async (harness: Harness) =>
     (await harness.transcript()).flatMap(({ tool_result }) => tool_result ?? []);
 
-  it("is told at the third same result, and refused the fourth call", async () => {
+  it("gets a notice with the third same result, and its fourth call is refused", async () => {
     const { counts, options } = stubborn(async () => "nothing new");
     const harness = await startHarness({ database: await open(), ...options });
     try {
