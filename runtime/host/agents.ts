@@ -16,7 +16,7 @@ import { serverOf } from "../domain/mcp/tool-names.ts";
 import { selectAgentTools } from "../domain/tool-selection.ts";
 import { type AuditFile, type AuditLog, createAuditLog } from "../plugins/hooks/safety/index.ts";
 import { safety } from "../plugins/hooks/safety/manifest.ts";
-import { createWorkspaceGate } from "../plugins/tools/index.ts";
+import { createSystemNetwork, createWorkspaceGate } from "../plugins/tools/index.ts";
 import type { ToolNeeds } from "../plugins/tools/manifest.ts";
 import { TOOLS } from "../plugins/tools/manifests.ts";
 import { createProviders } from "./providers.ts";
@@ -75,6 +75,7 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
     delegation: delegationSettings(loaded),
     webFetch: webFetchSettings(loaded),
     webSearch: webSearchSettings(loaded),
+    webNetwork: createSystemNetwork(),
     container: env["SERVICE_CONTAINER"] === "1",
     protectedPaths,
     stateDirectory: home,

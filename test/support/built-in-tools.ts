@@ -1,7 +1,7 @@
 /** Every tool that a node registers, made by their manifests; none of them is called. */
 
 import type { Tool } from "../../runtime/contracts/tool.ts";
-import { createWorkspaceGate, SHELL_DEFAULTS } from "../../runtime/plugins/tools/index.ts";
+import { createSystemNetwork, createWorkspaceGate, SHELL_DEFAULTS } from "../../runtime/plugins/tools/index.ts";
 import { TOOLS } from "../../runtime/plugins/tools/manifests.ts";
 import { createFakeApplication } from "./fake-application.ts";
 import { quietLogger } from "./quiet-logger.ts";
@@ -15,6 +15,7 @@ export function builtInTools(): Promise<Tool[]> {
     delegation: { timeoutMs: 600_000, maxDepth: 3, agents: [{ name: "main", description: null }] },
     webFetch: { allowHosts: [], timeoutMs: 30_000, maxBytes: 5_000_000 },
     webSearch: { backend: "duckduckgo" as const, baseUrl: null, apiKey: null, maxResults: 10 },
+    webNetwork: createSystemNetwork(),
     container: false,
     protectedPaths: [],
     stateDirectory: "/",

@@ -7,6 +7,7 @@ import type { Logger, NewId } from "../../contracts/ports.ts";
 import type { Tool } from "../../contracts/tool.ts";
 import type { DelegationSettings } from "./delegate-task/index.ts";
 import type { WorkspaceGate } from "./shared/locate.ts";
+import type { WebNetwork } from "./shared/web/network.ts";
 import type { ShellSettings } from "./shell/settings.ts";
 import type { WebFetchSettings } from "./web-fetch/index.ts";
 import type { WebSearchSettings } from "./web-search/backend.ts";
@@ -32,6 +33,8 @@ export interface ToolNeeds {
   readonly webFetch: WebFetchSettings;
   /** `tools.web_search`; null without a backend. */
   readonly webSearch: WebSearchSettings | null;
+  /** Of all web tools: it bounds what they do at once. */
+  readonly webNetwork: WebNetwork;
   readonly newId: NewId;
   readonly logger: Logger;
 }

@@ -10,7 +10,7 @@ import { webFence, webText } from "../../../domain/web/web-fence.ts";
 import { optionalInteger, stringArgument } from "../shared/arguments.ts";
 import { webCall } from "../shared/web/call.ts";
 import { createHtmlReader, type HtmlReader } from "../shared/web/html.ts";
-import { systemNetwork, type WebNetwork } from "../shared/web/network.ts";
+import type { WebNetwork } from "../shared/web/network.ts";
 import { decodePage } from "./decode.ts";
 import { type FetchedPage, fetchPage } from "./fetch-page.ts";
 import type { Markdown } from "./markdown.ts";
@@ -27,20 +27,14 @@ export interface WebFetchSettings {
 export interface WebFetchDeps {
   readonly settings: WebFetchSettings;
   readonly newId: NewId;
-  /** Default: the machine's. */
-  readonly network?: WebNetwork;
+  readonly network: WebNetwork;
   readonly html?: HtmlReader;
 }
 
 const MAX_CHARS = 30_000;
 const MAX_OFFSET = 100_000_000;
 
-export function createWebFetchTool({
-  settings,
-  newId,
-  network = systemNetwork,
-  html = createHtmlReader(),
-}: WebFetchDeps): Tool {
+export function createWebFetchTool({ settings, newId, network, html = createHtmlReader() }: WebFetchDeps): Tool {
   const { allowHosts: allow, timeoutMs, maxBytes } = settings;
   return {
     name: "web_fetch",

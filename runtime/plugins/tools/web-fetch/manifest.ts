@@ -5,5 +5,6 @@ export const webFetch = {
   id: "web_fetch",
   about: "Read a page of the web",
   configuration: "tools.web_fetch",
-  create: async ({ webFetch: settings, newId }) => (await import("./index.ts")).createWebFetchTool({ settings, newId }),
+  create: async ({ webFetch: settings, webNetwork: network, newId }) =>
+    (await import("./index.ts")).createWebFetchTool({ settings, network, newId }),
 } as const satisfies ToolManifest;

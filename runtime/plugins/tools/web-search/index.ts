@@ -9,7 +9,7 @@ import { webFence } from "../../../domain/web/web-fence.ts";
 import { optionalInteger, stringArgument } from "../shared/arguments.ts";
 import { webCall } from "../shared/web/call.ts";
 import { createHtmlReader, type HtmlReader } from "../shared/web/html.ts";
-import { systemNetwork, type WebNetwork } from "../shared/web/network.ts";
+import type { WebNetwork } from "../shared/web/network.ts";
 import { sendRequest } from "../shared/web/request.ts";
 import type { Answer, Backend, WebSearchSettings } from "./backend.ts";
 import { brave } from "./brave.ts";
@@ -21,8 +21,7 @@ import { tavily } from "./tavily.ts";
 export interface WebSearchDeps {
   readonly settings: WebSearchSettings;
   readonly newId: NewId;
-  /** Default: the machine's. */
-  readonly network?: WebNetwork;
+  readonly network: WebNetwork;
   readonly html?: HtmlReader;
 }
 
@@ -31,12 +30,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 /** What Brave and Tavily take. */
 const MAX_QUERY = 400;
 
-export function createWebSearchTool({
-  settings,
-  newId,
-  network = systemNetwork,
-  html = createHtmlReader(),
-}: WebSearchDeps): Tool {
+export function createWebSearchTool({ settings, newId, network, html = createHtmlReader() }: WebSearchDeps): Tool {
   const backend = backendOf(settings);
   const { maxResults } = settings;
   return {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { createSystemNetwork } from "../../../../runtime/plugins/tools/index.ts";
 import type { WebSearchSettings } from "../../../../runtime/plugins/tools/web-search/backend.ts";
 import { createWebSearchTool } from "../../../../runtime/plugins/tools/web-search/index.ts";
 import { type FakeHit, type SearchFakeOptions, startSearchFake } from "../../../fakes/search/index.ts";
@@ -20,7 +21,7 @@ async function engine(backend: WebSearchSettings["backend"], options: SearchFake
   const fake = await startSearchFake({ apiKey: KEY, hits: HITS, ...options });
   onTestFinished(() => fake.close());
   const settings = { backend, baseUrl: `${fake.url}${PATHS[backend]}`, apiKey, maxResults: 10 };
-  const tool = createWebSearchTool({ settings, newId: randomUUID });
+  const tool = createWebSearchTool({ settings, newId: randomUUID, network: createSystemNetwork() });
   const search = async (args: object) => (await call(tool, { workspace: "/" }, { ...args })).content;
   return { fake, tool, search };
 }

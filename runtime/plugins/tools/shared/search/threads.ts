@@ -5,6 +5,7 @@ import { extname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../../../contracts/errors.ts";
+import { createSlots } from "../slots.ts";
 import type { SearchResult, SearchShare, SearchTask } from "./messages.ts";
 import { mergeShares } from "./shares.ts";
 
@@ -24,49 +25,9 @@ const GRACE_MS = 2_000;
 const MAX_HEAP_MB = 256;
 
 export function createSearchThreads(): SearchThreads {
-  let running = 0;
-  const waiting = new Set<() => void>();
-
-  async function acquire(signal: AbortSignal | undefined): Promise<void> {
-    signal?.throwIfAborted();
-    if (running < MOST_AT_ONCE) {
-      running += 1;
-      return;
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const abort = (): void => {
-      waiting.delete(resolve);
-      reject(signal?.reason);
-    };
-    waiting.add(resolve);
-    signal?.addEventListener("abort", abort, { once: true });
-    try {
-      // A search that ends hands its slot on.
-      await promise;
-    } finally {
-      signal?.removeEventListener("abort", abort);
-    }
-  }
-
-  function release(): void {
-    const [next] = waiting;
-    if (next === undefined) {
-      running -= 1;
-      return;
-    }
-    waiting.delete(next);
-    next();
-  }
-
+  const slots = createSlots(MOST_AT_ONCE);
   return {
-    async run(prepare, signal) {
-      await acquire(signal);
-      try {
-        return await runShares(await prepare(), signal);
-      } finally {
-        release();
-      }
-    },
+    run: (prepare, signal) => slots.run(async () => runShares(await prepare(), signal), signal),
   };
 }
 

@@ -48,7 +48,7 @@ export async function openGuardedAgent({ policy, network, signal }: Guard): Prom
 
   async function dial(options: buildConnector.Options): Promise<Socket> {
     const host = hostOf(options);
-    const addresses = isIP(host) === 0 ? await network.resolve(host) : [host];
+    const addresses = isIP(host) === 0 ? await network.resolve(host, signal) : [host];
     const allowed = addresses.filter((address) => policy.refusal(host, address) === null);
     const [first] = addresses;
     if (first !== undefined && allowed.length === 0) {

@@ -2,10 +2,11 @@
 
 import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
+import { createSlots } from "../slots.ts";
 
 export interface WebNetwork {
   /** Addresses of a host's name. Rejects with a system error, ENOTFOUND where there is none. */
-  resolve(host: string): Promise<readonly string[]>;
+  resolve(host: string, signal: AbortSignal): Promise<readonly string[]>;
   /** Where a socket for an address that was allowed connects to: that address itself, outside of tests. */
   route(address: string, port: number): { readonly address: string; readonly port: number };
   /** Networks that this machine is in, such as `192.0.2.7/24`. */
@@ -14,13 +15,22 @@ export interface WebNetwork {
   readonly ca?: string;
 }
 
-export const systemNetwork: WebNetwork = {
-  async resolve(host) {
-    return (await lookup(host, { all: true })).map(({ address }) => address);
-  },
-  route: (address, port) => ({ address, port }),
-  ownNetworks: () =>
-    Object.values(networkInterfaces())
-      .flatMap((addresses) => addresses ?? [])
-      .flatMap(({ cidr }) => (cidr === null ? [] : [cidr])),
-};
+/** Of four threads that the process has for this: a lookup cannot be aborted, and those of providers need some, too. */
+const MOST_LOOKUPS = 2;
+
+/** For all web tools of a process together. */
+export function createSystemNetwork(find: (host: string) => Promise<readonly string[]> = lookUp): WebNetwork {
+  const slots = createSlots(MOST_LOOKUPS);
+  return {
+    resolve: (host, signal) => slots.run(() => find(host), signal),
+    route: (address, port) => ({ address, port }),
+    ownNetworks: () =>
+      Object.values(networkInterfaces())
+        .flatMap((addresses) => addresses ?? [])
+        .flatMap(({ cidr }) => (cidr === null ? [] : [cidr])),
+  };
+}
+
+async function lookUp(host: string): Promise<readonly string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
