@@ -45,6 +45,8 @@ export async function startMcpServers(
   specs: Readonly<Record<string, ServerSpec>>,
   options: {
     readonly directory?: string;
+    /** Default: `mcp-tools.json` in the directory. */
+    readonly pinsFile?: string;
     readonly tools?: readonly Tool[];
     readonly env?: Record<string, string>;
   } = {},
@@ -61,7 +63,7 @@ export async function startMcpServers(
       ...spec,
     })),
     registry,
-    pinsFile: join(directory, "mcp-tools.json"),
+    pinsFile: options.pinsFile ?? join(directory, "mcp-tools.json"),
     hostEnv: options.env ?? process.env,
     version: "0.0.0",
     clock: { now: () => new Date(), monotonic: () => performance.now() },

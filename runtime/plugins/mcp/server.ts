@@ -168,9 +168,13 @@ export class McpServer {
     const { settings, pins, logger } = this.#deps;
     const { tools, leftOut } = await readListedTools(settings, await connection.list(signal));
     this.#digests = new Map(tools.map(({ tool, digest }) => [tool, digest]));
-    const changed = await pins.changed(settings.id, this.#target, this.#digests);
-    const withheld = tools.filter(({ tool }) => changed.has(tool)).map(({ tool }) => ({ name: tool, reason: CHANGED }));
-    const accepted = tools.filter(({ tool }) => !changed.has(tool));
+    const { changed, unpinned } = await pins.check(settings.id, this.#target, this.#digests);
+    const reasonFor = (tool: string) => (changed.has(tool) ? CHANGED : unpinned.get(tool));
+    const withheld = tools.flatMap(({ tool }) => {
+      const reason = reasonFor(tool);
+      return reason === undefined ? [] : [{ name: tool, reason }];
+    });
+    const accepted = tools.filter(({ tool }) => reasonFor(tool) === undefined);
     this.#offer(new Map(accepted.map((listed) => [listed.name, this.#offeredAs(listed)])), [...leftOut, ...withheld]);
     this.#made = new Map(this.#offered);
     this.#state = "up";

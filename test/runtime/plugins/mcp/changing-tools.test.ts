@@ -1,6 +1,6 @@
 /** What a server lists: what is taken of it, what is left out, and what it may change later. */
 
-import { copyFile, mkdtemp, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -151,6 +151,50 @@ it("remembers over restarts what the tools said, and takes another program as it
   const copy = join(directory, "copy.json");
   await copyFile(file, copy);
   expect(offered(await started(copy))).toEqual(["3"]);
+});
+
+it("withholds all tools where what they said earlier cannot be read, and keeps that file", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "cairn-mcp-"));
+  const pins = join(directory, "mcp-tools.json");
+  for (const [content, reason] of [
+    ['{"schema":1,"servers":{"files":{"tar', "its content is damaged"],
+    ['{"schema":2,"servers":{}}', "its content is damaged"],
+    [null, "it cannot be read (EISDIR)"],
+  ] as const) {
+    await (content === null ? mkdir(`${pins}.d`) : writeFile(pins, content));
+    const mcp = await startMcpServers(
+      { files: listing([tool("a"), tool("b")]), more: listing([tool("c")]) },
+      { directory, pinsFile: content === null ? `${pins}.d` : pins },
+    );
+    await mcp.up("files");
+    await mcp.up("more");
+    expect(mcp.names()).toEqual([]);
+    const why = `${content === null ? "mcp-tools.json.d" : "mcp-tools.json"} cannot be used: ${reason}`;
+    expect(mcp.servers.report()["files"]?.left_out).toEqual([
+      { name: "a", reason: why },
+      { name: "b", reason: why },
+    ]);
+    expect(mcp.log.join("\n")).toContain("all tools of MCP servers are withheld");
+    await expect(mcp.servers.approve("files")).rejects.toMatchObject({ code: "RUNTIME_CONFLICT" });
+    await mcp.servers.stop();
+    if (content !== null) expect(await readFile(pins, "utf8")).toBe(content);
+  }
+});
+
+it("offers no tool before what it said is stored: a restart would take it as it is by then", async () => {
+  const parent = await mkdtemp(join(tmpdir(), "cairn-mcp-"));
+  const directory = join(parent, "later");
+  const mcp = await startMcpServers({ files: {} }, { directory });
+  await mcp.up("files");
+  expect(mcp.names()).toEqual([]);
+  const reason = "mcp-tools.json cannot be written (ENOENT)";
+  expect(mcp.servers.report()["files"]?.left_out).toContainEqual({ name: "echo", reason });
+  expect(mcp.log.join("\n")).toContain("could not be stored");
+  await expect(mcp.servers.approve("files")).rejects.toMatchObject({ code: "RUNTIME_NOT_READY" });
+
+  await mkdir(directory);
+  await mcp.servers.approve("files");
+  await until(() => mcp.names().includes("files__echo"));
 });
 
 it("reads a list once for many changes at once", async () => {
