@@ -132,10 +132,16 @@ function suspendedWords(circuits: Health["providers"][string]["circuits"] = [], 
 }
 
 function mcpRows({ mcp = {} }: Health, mark: Mark): [string, string][] {
-  return Object.entries(mcp).map(([id, { state, reason, tools, changed, left_out }]) => {
+  return Object.entries(mcp).map(([id, { state, reason, tools, changed, changed_digest, left_out }]) => {
     const words = [
       state === "up" ? `${tools} tools` : mark.warn(`${state}${reason ? `: ${reason}` : ""}`),
-      ...(changed.length === 0 ? [] : [mark.warn(`changed and withheld: ${changed.map(visible).join(", ")}`)]),
+      ...(changed.length === 0
+        ? []
+        : [
+            mark.warn(
+              `changed and withheld: ${changed.map(visible).join(", ")}${changed_digest ? ` (${visible(changed_digest)})` : ""}`,
+            ),
+          ]),
       ...(left_out.length === 0 ? [] : [`${left_out.length} cannot be offered`]),
     ];
     return ["MCP server", `${id} ${words.join(", ")}`];

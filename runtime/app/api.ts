@@ -181,14 +181,30 @@ export interface McpServerReport {
   readonly tools: number;
   /** Tools that are withheld because what they say of themselves has changed; at most 20. */
   readonly changed: readonly string[];
+  /** Of the present form of all that have changed: what an approval names. Null where none has. */
+  readonly changed_digest: string | null;
   /** Tools that cannot be offered; at most 20. */
   readonly left_out: readonly { readonly name: string; readonly reason: string }[];
 }
 
 export interface McpServers {
   report(): Readonly<Record<string, McpServerReport>>;
-  /** Takes the tools of the server as they are now; how many had changed. RUNTIME_NOT_FOUND. */
-  approve(id: string): Promise<number>;
+  /** RUNTIME_NOT_FOUND; RUNTIME_NOT_READY where the server is not connected. */
+  changes(id: string): ChangedMcpTools;
+  /** Takes the tools of the server as they were seen; how many had changed. As above, and RUNTIME_CONFLICT with other changes by now. */
+  approve(id: string, digest: string): Promise<number>;
+}
+
+/** Tools that are withheld because what they say of themselves has changed. */
+export interface ChangedMcpTools {
+  /** As `McpServerReport.changed_digest`. */
+  readonly digest: string | null;
+  /** As a model would be shown them. */
+  readonly tools: readonly {
+    readonly name: string;
+    readonly description: string;
+    readonly parameters: Readonly<Record<string, unknown>>;
+  }[];
 }
 
 export interface Health {
@@ -375,7 +391,7 @@ export interface Application {
   readonly queues: QueueAdmin;
   readonly usage: UsageLedger;
   readonly schedules: Schedules;
-  readonly mcpServers: Pick<McpServers, "approve">;
+  readonly mcpServers: Pick<McpServers, "changes" | "approve">;
   readonly lifecycle: Lifecycle;
   /** The nodes that share the store, and the members of the mesh that have one of their own. */
   readonly members: () => Promise<readonly Member[]>;

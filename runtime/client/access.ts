@@ -19,8 +19,21 @@ export interface AccessCalls {
   pairings(options?: CallOptions): Promise<readonly PairingRecord[]>;
   approvePairing(code: string, options?: CallOptions): Promise<PairingRecord>;
   revokePairing(channel: string, user: string, options?: CallOptions): Promise<PairingRecord>;
-  /** The tools of an MCP server are offered as they are now. */
-  approveMcpTools(server: string, options?: CallOptions): Promise<ApprovedMcpTools>;
+  /** Tools of an MCP server that are withheld because they have changed. */
+  changedMcpTools(server: string, options?: CallOptions): Promise<ChangedMcpTools>;
+  /** They are offered as they were seen: `digest` is that of the changes. */
+  approveMcpTools(server: string, digest: string, options?: CallOptions): Promise<ApprovedMcpTools>;
+}
+
+export interface ChangedMcpTools {
+  readonly server: string;
+  /** Null where none has changed. */
+  readonly digest: string | null;
+  readonly tools: readonly {
+    readonly name: string;
+    readonly description: string;
+    readonly parameters: Readonly<Record<string, unknown>>;
+  }[];
 }
 
 export interface ApprovedMcpTools {
@@ -65,7 +78,13 @@ export function accessCalls(connection: Connection): AccessCalls {
         method: "DELETE",
         ...given,
       }),
-    approveMcpTools: (server, given) =>
-      call(connection, `/api/admin/mcp-servers/${encodeURIComponent(server)}/approve`, { method: "POST", ...given }),
+    changedMcpTools: (server, given) =>
+      call(connection, `/api/admin/mcp-servers/${encodeURIComponent(server)}/changes`, given),
+    approveMcpTools: (server, digest, given) =>
+      call(connection, `/api/admin/mcp-servers/${encodeURIComponent(server)}/approve`, {
+        method: "POST",
+        json: { digest },
+        ...given,
+      }),
   };
 }

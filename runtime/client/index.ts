@@ -5,7 +5,7 @@ export { CairnError, type ErrorBody, type ErrorCode } from "../contracts/errors.
 export type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
 export type { StreamEvent, TurnResult } from "../contracts/stream.ts";
 export type { VoiceEvent } from "../contracts/voice.ts";
-export type { ApprovedMcpTools } from "./access.ts";
+export type { ApprovedMcpTools, ChangedMcpTools } from "./access.ts";
 export {
   type CaptureBatch,
   type CaptureClient,

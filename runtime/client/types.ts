@@ -114,6 +114,7 @@ export interface Health {
         readonly reason: string | null;
         readonly tools: number;
         readonly changed: readonly string[];
+        readonly changed_digest?: string | null;
         readonly left_out: readonly { readonly name: string; readonly reason: string }[];
       }
     >

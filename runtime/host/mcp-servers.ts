@@ -40,10 +40,17 @@ export async function composeMcpServers(deps: McpServersHostDeps): Promise<McpSe
 
 const NONE: McpServers = {
   report: () => ({}),
+  changes: () => {
+    throw noServers();
+  },
   approve: async () => {
-    throw new RuntimeError("RUNTIME_NOT_FOUND", "This node has no MCP servers.");
+    throw noServers();
   },
 };
+
+function noServers(): RuntimeError {
+  return new RuntimeError("RUNTIME_NOT_FOUND", "This node has no MCP servers.");
+}
 
 function mcpServerSettings({ config, dir }: LoadedConfig): McpServerSettings[] {
   return Object.entries(config.mcp.servers).flatMap(([id, server]): McpServerSettings[] => {

@@ -80,6 +80,10 @@ const reportSchema = z.object({
         changed: z
           .array(z.string())
           .describe("Tools withheld because what they say of themselves has changed; at most 20."),
+        changed_digest: z
+          .string()
+          .nullable()
+          .describe("Of the present form of all that have changed; an approval names it."),
         left_out: z
           .array(z.object({ name: z.string(), reason: z.string() }))
           .describe("Tools that cannot be offered; at most 20."),

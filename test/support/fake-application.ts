@@ -441,8 +441,13 @@ export function createFakeApplication(): FakeApplication {
       },
     },
     mcpServers: {
-      async approve(id) {
+      changes(id) {
         if (id !== "files") throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such MCP server here.");
+        return { digest: "d1", tools: [{ name: "echo", description: "Says it.", parameters: { type: "object" } }] };
+      },
+      async approve(id, digest) {
+        if (id !== "files") throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no such MCP server here.");
+        if (digest !== "d1") throw new RuntimeError("RUNTIME_CONFLICT", "They are not those that were seen.");
         return 2;
       },
     },

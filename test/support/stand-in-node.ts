@@ -194,7 +194,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "POST /api/admin/memory/forget/preview") ok(response, await toForget(request));
   else if (route === "POST /api/admin/memory/forget") ok(response, await forgotten(request));
   else if (route === "GET /api/admin/pairings") ok(response, { pairings: [PAIRING, { ...PAIRING, ...ASKED }] });
-  else if (route === "POST /api/admin/mcp-servers/files/approve") ok(response, { server: "files", approved: 2 });
+  else if (route === "GET /api/admin/mcp-servers/files/changes") ok(response, CHANGED_TOOLS);
+  else if (route === "POST /api/admin/mcp-servers/files/approve") await approveTools(request, response);
   else if (route === "POST /api/admin/pairings") ok(response, PAIRING);
   else if (route === "DELETE /api/admin/pairings/telegram/7") ok(response, PAIRING);
   else if (route === "GET /api/admin/tokens") ok(response, { tokens });
@@ -535,6 +536,27 @@ function stats(): object {
 }
 
 /** Answers with the message it was sent; `hang` only once the caller has gone. */
+const CHANGED_TOOLS = {
+  server: "files",
+  digest: "d1",
+  tools: [
+    { name: "echo", description: "Says it.\n\u001b[2JAnd more.", parameters: { type: "object", properties: {} } },
+  ],
+};
+
+async function approveTools(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  // The client under test sent it.
+  const { digest } = (await json(request)) as { digest: string };
+  if (digest === CHANGED_TOOLS.digest) return ok(response, { server: "files", approved: 1 });
+  const error = {
+    code: "RUNTIME_CONFLICT",
+    message: "They are not those that were seen.",
+    severity: "error",
+    retryable: false,
+  };
+  response.writeHead(409, { "content-type": "application/json" }).end(JSON.stringify({ ok: false, error }));
+}
+
 async function mcp(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const message = (await json(request)) as { id?: number; method: string; params?: object };
   response.setHeader("content-type", "application/json");

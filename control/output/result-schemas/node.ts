@@ -298,7 +298,16 @@ export const NODE_SCHEMAS = {
   "pairing-list": z.strictObject({ pairings: z.array(pairing) }),
   "pairing-approve": pairing,
   "pairing-revoke": pairing,
-  "mcp-approve": z.strictObject({ server: z.string(), approved: z.int().min(0) }),
+  "mcp-approve": z.strictObject({
+    server: z.string(),
+    digest: z.string().nullable().describe("Of the changed tools; null where there is none"),
+    tools: z
+      .array(
+        z.strictObject({ name: z.string(), description: z.string(), parameters: z.record(z.string(), z.unknown()) }),
+      )
+      .describe("Those that have changed, as a model would be shown them"),
+    approved: z.int().min(0).describe("0 without --confirm"),
+  }),
   "service-install": service,
   "service-uninstall": service,
 } as const;

@@ -40,6 +40,11 @@ export function createMcpServers(deps: McpServersDeps): RunningMcpServers {
       return [settings.id, new McpServer({ settings, registry, pins, env, version, clock, logger })];
     }),
   );
+  function serverOf(id: string): McpServer {
+    const server = servers.get(id);
+    if (!server) throw new RuntimeError("RUNTIME_NOT_FOUND", `There is no MCP server "${id.slice(0, 100)}" here.`);
+    return server;
+  }
   let running: Promise<unknown> = Promise.resolve();
   return {
     start() {
@@ -51,10 +56,7 @@ export function createMcpServers(deps: McpServersDeps): RunningMcpServers {
     },
     report: () =>
       Object.fromEntries([...servers].map(([id, server]): [string, McpServerReport] => [id, server.report()])),
-    async approve(id) {
-      const server = servers.get(id);
-      if (!server) throw new RuntimeError("RUNTIME_NOT_FOUND", `There is no MCP server "${id.slice(0, 100)}" here.`);
-      return server.approve();
-    },
+    changes: (id) => serverOf(id).changes(),
+    approve: async (id, digest) => serverOf(id).approve(digest),
   };
 }

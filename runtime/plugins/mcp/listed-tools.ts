@@ -32,6 +32,7 @@ export interface ReadTools {
 }
 
 const LONGEST_TOOL_NAME = 256;
+const DIGEST_CHARS = 32;
 /** Between two chances for others to run. */
 const AT_ONCE = 20;
 
@@ -89,6 +90,13 @@ function readTool(server: string, tool: string, raw: Readonly<Record<string, unk
       .update(canonical([words ?? "", inputSchema]))
       .digest("hex"),
   };
+}
+
+/** Of the present form of all of these tools; null of none. Of the length that nobody finds a second list for. */
+export function digestOf(tools: readonly ListedTool[]): string | null {
+  if (tools.length === 0) return null;
+  const said = tools.map(({ tool, digest }) => JSON.stringify([tool, digest])).sort();
+  return createHash("sha256").update(said.join("\n")).digest("hex").slice(0, DIGEST_CHARS);
 }
 
 /** The same text for the same value, whatever the order of its keys. Throws a RangeError where it nests too deep. */

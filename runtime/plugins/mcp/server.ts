@@ -5,7 +5,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { decorrelatedJitterGenerator, ExponentialBackoff } from "cockatiel";
-import type { McpServerReport } from "../../app/api.ts";
+import type { ChangedMcpTools, McpServerReport } from "../../app/api.ts";
 import type { ToolRegistry } from "../../app/tool-registry.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
@@ -13,7 +13,7 @@ import type { Tool } from "../../contracts/tool.ts";
 import type { McpConnection } from "./connection.ts";
 import { ConnectionFailure } from "./connection-failure.ts";
 import { CHANGES_MS } from "./limits.ts";
-import { type ListedTool, type OmittedTool, readListedTools } from "./listed-tools.ts";
+import { digestOf, type ListedTool, type OmittedTool, readListedTools } from "./listed-tools.ts";
 import { createServerTool } from "./server-tool.ts";
 import { type McpServerSettings, targetDigest } from "./settings.ts";
 import type { ToolPins } from "./tool-pins.ts";
@@ -53,6 +53,7 @@ export class McpServer {
   #offered: ReadonlyMap<string, Offered> = new Map();
   #leftOut: readonly OmittedTool[] = [];
   #digests: ReadonlyMap<string, string> = new Map();
+  #changed: readonly ListedTool[] = [];
   #onChange: () => void = () => undefined;
   /** Tools that were made earlier: one that comes back unchanged is the same, and its schema need not be compiled again. */
   #made = new Map<string, Offered>();
@@ -70,22 +71,36 @@ export class McpServer {
       state: this.#state,
       reason: this.#reason,
       tools: this.#offered.size,
-      changed: this.#leftOut.flatMap(({ name, reason }) => (reason === CHANGED ? [name] : [])).slice(0, REPORTED),
+      changed: this.#changed.map(({ tool }) => tool).slice(0, REPORTED),
+      changed_digest: digestOf(this.#changed),
       left_out: this.#leftOut.filter(({ reason }) => reason !== CHANGED).slice(0, REPORTED),
     };
   }
 
-  /** Takes the tools as they are now; how many were changed. RUNTIME_NOT_READY where the server is not connected: none can be seen. */
-  async approve(): Promise<number> {
-    const { settings, pins } = this.#deps;
+  /** RUNTIME_NOT_READY where the server is not connected: none can be seen. */
+  changes(): ChangedMcpTools {
     if (this.#state !== "up" || this.#connection === null) {
       const why = this.#reason ?? "its connection has ended";
-      throw new RuntimeError("RUNTIME_NOT_READY", `The MCP server ${settings.id} is not connected: ${why}.`);
+      throw new RuntimeError("RUNTIME_NOT_READY", `The MCP server ${this.#deps.settings.id} is not connected: ${why}.`);
     }
-    const changed = this.#leftOut.filter(({ reason }) => reason === CHANGED).length;
+    const tools = this.#changed.map(({ tool, description, parameters }) => ({ name: tool, description, parameters }));
+    return { digest: digestOf(this.#changed), tools };
+  }
+
+  /** Takes the changed tools with this digest; how many there are. As `changes`; RUNTIME_CONFLICT when they are others by now. */
+  async approve(digest: string): Promise<number> {
+    const { settings, pins } = this.#deps;
+    const { digest: present, tools } = this.changes();
+    if (present !== digest) {
+      throw new RuntimeError(
+        "RUNTIME_CONFLICT",
+        `The changed tools of the MCP server ${settings.id} are not those that were seen: nothing was approved.`,
+        { hint: `See them with \`cairn mcp approve ${settings.id}\`.` },
+      );
+    }
     await pins.approve(settings.id, this.#target, this.#digests);
     this.#onChange();
-    return changed;
+    return tools.length;
   }
 
   /** Until the signal aborts; never rejects. Nothing of the server is left then. */
@@ -157,6 +172,7 @@ export class McpServer {
       this.#onChange = () => undefined;
       this.#connection = null;
       this.#digests = new Map();
+      this.#changed = [];
       this.#offer(new Map());
       await connection?.close();
       const errorOutput = connection?.errorOutput().trim();
@@ -169,6 +185,7 @@ export class McpServer {
     const { tools, leftOut } = await readListedTools(settings, await connection.list(signal));
     this.#digests = new Map(tools.map(({ tool, digest }) => [tool, digest]));
     const { changed, unpinned } = await pins.check(settings.id, this.#target, this.#digests);
+    this.#changed = tools.filter(({ tool }) => changed.has(tool));
     const reasonFor = (tool: string) => (changed.has(tool) ? CHANGED : unpinned.get(tool));
     const withheld = tools.flatMap(({ tool }) => {
       const reason = reasonFor(tool);

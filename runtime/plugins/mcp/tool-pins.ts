@@ -121,7 +121,11 @@ export function createToolPins(path: string, logger: Logger): ToolPins {
             },
           );
         }
-        const servers = new Map(stored.servers).set(server, { target, tools: new Map(digests) });
+        const found = stored.servers.get(server);
+        // Those that are not there now were not seen, and stay what they were, as far as there is room.
+        const all = new Map([...(found?.target === target ? found.tools : []), ...digests]);
+        const tools = all.size > MAX_PINS ? new Map(digests) : all;
+        const servers = new Map(stored.servers).set(server, { target, tools });
         const failure = await write(servers);
         if (failure !== null)
           throw new RuntimeError("RUNTIME_NOT_READY", `The approval could not be stored: ${failure}.`);

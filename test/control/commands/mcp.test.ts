@@ -12,6 +12,28 @@ const lines = (text: string) =>
     .filter((part) => part !== "")
     .map((part): unknown => JSON.parse(part));
 
+describe("mcp approve", () => {
+  it("shows the changed tools, and offers those that were shown, no others", async () => {
+    const cli = await createCli();
+    await cli.node();
+    const shown = await cli.run(["mcp", "approve", "files"]);
+    expect(shown.stdout).toBe(`Of files 1 changed tool is withheld:
+
+echo
+  Says it.
+  \\u001b[2JAnd more.
+  Arguments: {"type":"object","properties":{}}
+
+To offer them so: cairn mcp approve files --confirm d1
+`);
+    const refused = await cli.run(["mcp", "approve", "files", "--confirm", "d0"]);
+    expect(refused).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("not those that were seen") });
+    expect((await cli.run(["mcp", "approve", "files", "--confirm", "d1"])).stdout).toBe(
+      "1 changed tool of files will be offered in a moment.\n",
+    );
+  });
+});
+
 describe("mcp", () => {
   it("hands messages to the running node, prints the protocol alone, and ends with its input", async () => {
     const cli = await createCli();

@@ -119,6 +119,7 @@ const withNode: readonly Case[] = [
   { argv: ["pairing", "approve", "ABCD-EFGH"], schema: "pairing-approve" },
   { argv: ["pairing", "revoke", "telegram", "7"], schema: "pairing-revoke" },
   { argv: ["mcp", "approve", "files"], schema: "mcp-approve" },
+  { argv: ["mcp", "approve", "files", "--confirm", "d1"], schema: "mcp-approve" },
   { argv: ["mesh", "leave", "--confirm", "stand-in"], schema: "mesh-leave" },
   { argv: ["mesh", "revoke", "attic", "--confirm", "attic"], schema: "mesh-revoke" },
   { argv: ["schedule", "list"], schema: "schedule-list" },

@@ -45,7 +45,7 @@ mcp:
   });
   expect(mcp.status).toBe("healthy");
   expect(mcp.mcp).toEqual({
-    files: { transport: "stdio", state: "up", reason: null, tools: 12, changed: [], left_out: [] },
+    files: { transport: "stdio", state: "up", reason: null, tools: 12, changed: [], changed_digest: null, left_out: [] },
     none: expect.objectContaining({ state: "down", reason: "its program cannot be started (ENOENT)" }),
   });
   expect(await (await request("/metrics")).text()).toContain('cairn_mcp_server_up{server="files"} 1');
@@ -58,6 +58,6 @@ mcp:
   expect(Object.keys(JSON.parse(await readFile(join(dir, "home", "mcp-tools.json"), "utf8")).servers)).toEqual([
     "files",
   ]);
-  expect((await request("/api/admin/mcp-servers/none/approve", undefined, undefined, "POST")).status).toBe(200);
-  expect((await request("/api/admin/mcp-servers/off/approve", undefined, undefined, "POST")).status).toBe(404);
+  expect((await request("/api/admin/mcp-servers/none/approve", { digest: "" })).status).toBe(503);
+  expect((await request("/api/admin/mcp-servers/off/approve", { digest: "" })).status).toBe(404);
 });

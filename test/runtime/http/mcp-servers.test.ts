@@ -2,7 +2,11 @@ import { expect, it } from "vitest";
 import { principal } from "../../support/fake-application.ts";
 import { OWNER, startServer } from "../../support/http-server.ts";
 
-const approve = (id: string) => ({ method: "POST" as const, url: `/api/admin/mcp-servers/${id}/approve` });
+const approve = (id: string, digest = "d1") => ({
+  method: "POST" as const,
+  url: `/api/admin/mcp-servers/${id}/approve`,
+  payload: { digest },
+});
 
 it("approves the tools of an MCP server, and writes that down", async () => {
   const { server, security } = startServer();
@@ -11,6 +15,19 @@ it("approves the tools of an MCP server, and writes that down", async () => {
   expect(security.slice(1)).toMatchObject([
     { event: "mcp.approved", outcome: "done", details: { server: "files", approved: 2 } },
   ]);
+});
+
+it("shows what has changed, and refuses to approve anything else", async () => {
+  const { server } = startServer();
+  const changes = await server.inject({ url: "/api/admin/mcp-servers/files/changes", headers: OWNER });
+  expect(changes.json().result).toEqual({
+    server: "files",
+    digest: "d1",
+    tools: [{ name: "echo", description: "Says it.", parameters: { type: "object" } }],
+  });
+  expect((await server.inject({ ...approve("files", "d0"), headers: OWNER })).statusCode).toBe(409);
+  expect((await server.inject({ ...approve("files"), payload: {}, headers: OWNER })).statusCode).toBe(400);
+  expect((await server.inject({ url: "/api/admin/mcp-servers/files/changes" })).statusCode).toBe(401);
 });
 
 it("refuses others, and knows no server that is not there", async () => {

@@ -392,6 +392,7 @@ describe("/openapi.json", () => {
       "/api/admin/logins",
       "/api/admin/logins/{provider}",
       "/api/admin/mcp-servers/{id}/approve",
+      "/api/admin/mcp-servers/{id}/changes",
       "/api/admin/memory/backfill-tool-synth",
       "/api/admin/memory/backup",
       "/api/admin/memory/backups",

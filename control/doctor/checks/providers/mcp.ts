@@ -25,7 +25,7 @@ export const providersMcp: Check = {
       const lines = changed.map(([id, { changed: names }]) => `${id} (${names.map(visible).join(", ")})`);
       return warn(
         `Tools have changed since they were first seen, and are withheld from agents: ${lines.join("; ")}.`,
-        `See what the server has changed, then \`cairn mcp approve ${changed[0]?.[0]}\`, or leave the tool out by \`exclude\`.`,
+        `See them with \`cairn mcp approve ${changed[0]?.[0]}\`, which says how to offer them, or leave the tool out by \`exclude\`.`,
       );
     }
     const leftOut = servers.flatMap(([id, { left_out }]) =>
