@@ -11,6 +11,9 @@ import { type CheckInput, createCollector, type Findings } from "./collector.ts"
 
 const EMBEDDERS_WITH_ADDRESS = ["openai-compatible"];
 
+/** Of a search with Brave or Tavily, whatever is asked for. */
+const MOST_RESULTS = 20;
+
 export function checkProviders({ config }: CheckInput): Findings {
   const found = createCollector();
   // The parsed agents have the same form as the written ones, as far as provider and fallbacks go.
@@ -161,6 +164,15 @@ export function checkTools({ config }: CheckInput): Findings {
       `a reference such as \${${search.backend.toUpperCase()}_API_KEY}`,
     );
   }
+  if (search?.enabled && search.backend !== undefined) {
+    const { backend, api_key, max_results } = search;
+    const path = ["tools", "web_search"];
+    const hasKey = backend === "brave" || backend === "tavily";
+    if (!hasKey && api_key !== undefined) found.warn([...path, "api_key"], "no-effect", `${backend} takes no key`);
+    if (hasKey && max_results > MOST_RESULTS) {
+      found.warn([...path, "max_results"], "no-effect", `${backend} gives ${MOST_RESULTS} results at most`);
+    }
+  }
   for (const [name, { tools }] of Object.entries(config.agents ?? {})) {
     if (search?.enabled && search.backend === undefined && tools.include?.includes("web_search")) {
       const path = ["agents", name, "tools", "include"];
@@ -207,7 +219,15 @@ export function checkTools({ config }: CheckInput): Findings {
     }
   }
   for (const [id, server] of Object.entries(config.mcp?.servers ?? {})) {
-    if (!server.enabled || (server.command === undefined) !== (server.url === undefined)) continue;
+    if (!server.enabled) continue;
+    if ((server.command === undefined) !== (server.url === undefined)) {
+      const isProgram = server.command !== undefined;
+      for (const key of withoutEffect(server)) {
+        const why = isProgram ? "a program gets no headers" : "only a program has it, and this server is an address";
+        found.warn(["mcp", "servers", id, key], "no-effect", why);
+      }
+      continue;
+    }
     const both = server.command !== undefined;
     found.error(
       ["mcp", "servers", id],
@@ -216,4 +236,13 @@ export function checkTools({ config }: CheckInput): Findings {
     );
   }
   return found;
+}
+
+type McpServer = NonNullable<NonNullable<CheckInput["config"]["mcp"]>["servers"]>[string];
+
+/** Keys of the other kind of server. */
+function withoutEffect({ command, args, env, cwd, headers }: McpServer): string[] {
+  if (command !== undefined) return Object.keys(headers).length > 0 ? ["headers"] : [];
+  const counts = { args: args.length, env: Object.keys(env).length, cwd: cwd === undefined ? 0 : 1 };
+  return Object.entries(counts).flatMap(([key, count]) => (count > 0 ? [key] : []));
 }

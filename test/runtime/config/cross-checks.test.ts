@@ -516,6 +516,27 @@ deployment: { target: ${target} }`;
       ["channels.discord.app_token no-effect"],
     ],
     [
+      "an MCP server at an address, with what only a program has",
+      "mcp: { servers: { a: { url: 'https://h', args: [x], env: { A: b }, cwd: /tmp, headers: { X: y } } } }",
+      ["mcp.servers.a.args no-effect", "mcp.servers.a.env no-effect", "mcp.servers.a.cwd no-effect"],
+    ],
+    [
+      "an MCP server that is a program, with headers",
+      "mcp: { servers: { a: { command: x, args: [x], env: { A: b }, cwd: /tmp, headers: { X: y } } } }",
+      ["mcp.servers.a.headers no-effect"],
+    ],
+    [
+      "more results than Brave gives",
+      'tools: { web_search: { backend: brave, api_key: "${TG}", max_results: 21 } }',
+      ["tools.web_search.max_results no-effect"],
+    ],
+    ["as many as it gives", 'tools: { web_search: { backend: tavily, api_key: "${TG}", max_results: 20 } }', []],
+    [
+      "a key for a search that takes none, which gives more results",
+      'tools: { web_search: { backend: duckduckgo, api_key: "${TG}", max_results: 50 } }',
+      ["tools.web_search.api_key no-effect"],
+    ],
+    [
       "a Telegram channel whose owner is given by a name",
       'channels: { telegram: { token: "${TG}", owner_id: ada } }',
       ["channels.telegram.owner_id invalid-value"],
