@@ -1,4 +1,5 @@
 /** What a token may do on a configuration, scope by scope, as `cairn token create` shows it. Pure. */
+import { serverOf } from "../domain/mcp/tool-names.ts";
 import { selectAgentTools } from "../domain/tool-selection.ts";
 import type { Config } from "./config.ts";
 
@@ -21,7 +22,7 @@ export interface AgentGrant {
 }
 
 export interface TokenGrantsInput {
-  readonly config: Pick<Config, "agents" | "tools">;
+  readonly config: Pick<Config, "agents" | "tools" | "mcp">;
   readonly scopes: readonly string[];
   /** Names of the tools that the service has. */
   readonly tools: readonly string[];
@@ -29,8 +30,17 @@ export interface TokenGrantsInput {
   readonly memoryWrite: boolean;
 }
 
-/** Tools that need no workspace: they see the conversations of the turn's own user. */
-const WITHOUT_FILES: readonly string[] = ["memory_search", "memory_browse", "web_search", "web_fetch"];
+/** Tools that need no workspace, as those of MCP servers: they see the conversations of the turn's own user. */
+const WITHOUT_FILES: readonly string[] = [
+  "memory_search",
+  "memory_browse",
+  "memory_stats",
+  "memory_get_full",
+  "web_search",
+  "web_fetch",
+  "ask_user",
+  "todo",
+];
 
 export function tokenGrants(input: TokenGrantsInput): TokenGrant[] {
   const grants: Readonly<Record<string, () => TokenGrant>> = {
@@ -63,11 +73,14 @@ export function tokenGrants(input: TokenGrantsInput): TokenGrant[] {
   return [...named.filter((grant) => grant !== undefined), any];
 }
 
-function agentGrant({ config: { agents, tools }, tools: all }: TokenGrantsInput): TokenGrant {
+function agentGrant({ config: { agents, tools, mcp }, tools: all }: TokenGrantsInput): TokenGrant {
   const switches: Readonly<Record<string, { readonly enabled: boolean } | undefined>> = tools;
-  const enabled = all.filter((name) => switches[name]?.enabled !== false).map((name) => ({ name }));
+  const enabled = all.filter((name) => switches[name]?.enabled !== false);
   const granted = Object.entries(agents).map(([agent, settings]): AgentGrant => {
-    const given = selectAgentTools(enabled, settings.tools).others.tools.map(({ name }) => name);
+    // What a server will list is not known here: others get by name whatever it has of these.
+    const ofServers = (settings.tools.others.include ?? []).filter((name) => isServerTool(name, mcp));
+    const there = [...new Set([...enabled, ...ofServers])].map((name) => ({ name }));
+    const given = selectAgentTools(there, settings.tools).others.tools.map(({ name }) => name);
     const shell = given.includes("shell");
     const network = tools.shell.network && tools.shell.network_for_others;
     // Where there are no walls the network cannot be closed: such commands are refused.
@@ -89,8 +102,13 @@ function agentGrant({ config: { agents, tools }, tools: all }: TokenGrantsInput)
   };
 }
 
+function isServerTool(name: string, { servers }: Config["mcp"]): boolean {
+  const id = serverOf(name);
+  return id !== null && Object.hasOwn(servers, id) && servers[id]?.enabled === true;
+}
+
 function describe({ agent, tools, commands, network }: AgentGrant): string {
-  const files = tools.some((tool) => !WITHOUT_FILES.includes(tool));
+  const files = tools.some((tool) => !WITHOUT_FILES.includes(tool) && serverOf(tool) === null);
   const parts = [
     tools.length === 0 ? "no tools" : tools.join(", "),
     ...(files ? ["each user in a workspace of its own"] : []),

@@ -5,7 +5,10 @@ import { inspectText, MINIMAL } from "../../support/deployment.ts";
 async function grants(scopes: readonly string[], yaml = MINIMAL, memoryWrite = false) {
   const { loaded, errors } = await inspectText(yaml);
   if (!loaded) throw new Error(JSON.stringify(errors));
-  const tools = ["file_read", "file_write", "shell", "memory_search", "memory_browse"];
+  const tools = [
+    ...["file_read", "file_write", "shell", "memory_search", "memory_browse", "memory_stats", "memory_get_full"],
+    ...(yaml.includes("ask_user") ? ["web_search", "web_fetch", "ask_user", "todo"] : []),
+  ];
   return tokenGrants({ config: loaded.config, scopes, tools, memoryWrite });
 }
 
@@ -53,6 +56,11 @@ describe("what a token may do", () => {
       { tools: ["file_read"], commands: null, network: null },
     ],
     [
+      "{ tools: { exclude: [git__push], others: { include: [git__log, git__push, off__a, none__a, todo__a] } } }",
+      "mcp: { servers: { git: { command: x }, off: { enabled: false, command: x } } }\n",
+      { tools: ["git__log"], commands: null, network: null },
+    ],
+    [
       "{ tools: { exclude: [shell], others: { include: [shell, file_read] } } }",
       "",
       { tools: ["file_read"], commands: null, network: null },
@@ -70,6 +78,12 @@ describe("what a token may do", () => {
         "service's user can, the owner's files too",
     );
     expect((await grants(["agent"]))[0]?.allows.at(-1)).toBe("main: memory_search, memory_browse");
+    const without = "[web_fetch, web_search, ask_user, todo, memory_stats, memory_get_full, git__log]";
+    const servers = "mcp: { servers: { git: { command: x } } }\n";
+    const [agent] = await grants(["agent"], agents(`{ tools: { others: { include: ${without} } } }`, servers));
+    expect(agent?.allows.at(-1)).toBe(
+      "main: memory_stats, memory_get_full, web_search, web_fetch, ask_user, todo, git__log",
+    );
     expect((await grants(["memory"], MINIMAL, true))[0]?.allows).toHaveLength(2);
     expect((await grants(["memory"]))[0]?.allows).toHaveLength(1);
   });
