@@ -16,10 +16,12 @@ import { z } from "zod";
 import { ConnectionFailure } from "./connection-failure.ts";
 import { callFailure, connectionReason, notConnected, stopped, timedOut } from "./failures.ts";
 import { createHttpTransport } from "./http-transport.ts";
+import { jsonSize } from "./json-size.ts";
 import {
   CONNECT_MS,
   LIST_MS,
   LONGEST_TIMER_MS,
+  MAX_LIST_CHARS,
   MAX_MESSAGE_BYTES,
   MAX_PAGES,
   MAX_TOOLS,
@@ -155,9 +157,14 @@ export async function connect(
             });
           });
       const tools: unknown[] = [];
+      let chars = 0;
       let cursor: string | undefined;
       for (let page = 0; page < MAX_PAGES && tools.length <= MAX_TOOLS; page += 1) {
         const listed = await ask(cursor === undefined ? {} : { cursor });
+        chars += jsonSize(listed.tools, MAX_LIST_CHARS);
+        if (chars > MAX_LIST_CHARS) {
+          throw new ConnectionFailure(`its list of tools has more than ${MAX_LIST_CHARS / 1024 ** 2} MiB`);
+        }
         tools.push(...listed.tools.slice(0, MAX_TOOLS + 1));
         cursor = listed.nextCursor;
         if (cursor === undefined) break;

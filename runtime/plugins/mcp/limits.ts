@@ -5,6 +5,10 @@ export const MAX_MESSAGE_BYTES = 8 * 1024 ** 2;
 /** Tools of one server; further ones are left out. */
 export const MAX_TOOLS = 1_000;
 export const MAX_PAGES = 100;
+/** Characters of the whole list, all pages together; a server with more is disconnected. */
+export const MAX_LIST_CHARS = 8 * 1024 ** 2;
+/** Characters of what a server says of one tool, before anything of it is read. */
+export const MAX_TOOL_CHARS = 262_144;
 /** Milliseconds until a server must be connected, and until it must have listed its tools. */
 export const CONNECT_MS = 30_000;
 export const LIST_MS = 30_000;
@@ -14,6 +18,8 @@ export const PING_MS = 5_000;
 export const PING_EVERY_MS = 30_000;
 /** Milliseconds from the news of a changed list until it is read: many at once are one. */
 export const CHANGES_MS = 500;
+/** The same for a server that goes on and on: it doubles up to here, and begins anew after as long without news. */
+export const LONGEST_CHANGES_MS = 30_000;
 /** Milliseconds between two reports of a call's progress. */
 export const PROGRESS_MS = 250;
 /** The longest wait that a Node timer can hold. */

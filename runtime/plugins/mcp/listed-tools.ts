@@ -6,7 +6,8 @@ import { isRecord } from "../../contracts/values.ts";
 import { offeredName } from "../../domain/mcp/tool-names.ts";
 import { acceptToolSchema } from "../../domain/mcp/tool-schema.ts";
 import { describeTool, serverWord } from "../../domain/mcp/tool-text.ts";
-import { MAX_TOOLS } from "./limits.ts";
+import { jsonSize } from "./json-size.ts";
+import { MAX_TOOL_CHARS, MAX_TOOLS } from "./limits.ts";
 import type { McpServerSettings } from "./settings.ts";
 
 export interface ListedTool {
@@ -78,6 +79,10 @@ function readSafely(server: string, tool: string, raw: Readonly<Record<string, u
 
 function readTool(server: string, tool: string, raw: Readonly<Record<string, unknown>>): ListedTool | OmittedTool {
   const { description, inputSchema } = raw;
+  // Before its digest is made, which takes time in proportion.
+  if (jsonSize([description, inputSchema], MAX_TOOL_CHARS) > MAX_TOOL_CHARS) {
+    return { name: serverWord(tool), reason: "its description and its schema are too large" };
+  }
   const schema = acceptToolSchema(inputSchema);
   if ("refused" in schema) return { name: serverWord(tool), reason: schema.refused };
   const words = typeof description === "string" ? description : undefined;

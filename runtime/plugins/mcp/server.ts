@@ -10,9 +10,9 @@ import type { ToolRegistry } from "../../app/tool-registry.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
 import type { Tool } from "../../contracts/tool.ts";
+import { createChangesPause } from "./changes-pause.ts";
 import type { McpConnection } from "./connection.ts";
-import { ConnectionFailure } from "./connection-failure.ts";
-import { CHANGES_MS } from "./limits.ts";
+import { reasonOf } from "./connection-failure.ts";
 import { digestOf, type ListedTool, type OmittedTool, readListedTools } from "./listed-tools.ts";
 import { createServerTool } from "./server-tool.ts";
 import { type McpServerSettings, targetDigest } from "./settings.ts";
@@ -54,7 +54,7 @@ export class McpServer {
   #leftOut: readonly OmittedTool[] = [];
   #digests: ReadonlyMap<string, string> = new Map();
   #changed: readonly ListedTool[] = [];
-  #onChange: () => void = () => undefined;
+  #readAgain: () => void = () => undefined;
   /** Tools that were made earlier: one that comes back unchanged is the same, and its schema need not be compiled again. */
   #made = new Map<string, Offered>();
 
@@ -99,7 +99,7 @@ export class McpServer {
       );
     }
     await pins.approve(settings.id, this.#target, this.#digests);
-    this.#onChange();
+    this.#readAgain();
     return tools.length;
   }
 
@@ -127,7 +127,7 @@ export class McpServer {
 
   /** Resolves with the reason why the connection ended, or could not be made. */
   async #connected(signal: AbortSignal): Promise<string> {
-    const { settings, env, version, logger } = this.#deps;
+    const { settings, env, version, logger, clock } = this.#deps;
     let isChanged = false;
     let end: string | null = null;
     let wake: () => void = () => undefined;
@@ -135,12 +135,17 @@ export class McpServer {
       isChanged = true;
       wake();
     };
+    let hurry = new AbortController();
     const onEnd = (reason: string) => {
       end ??= reason;
+      hurry.abort();
       wake();
     };
     const onStop = () => onEnd("the node is stopping");
-    this.#onChange = onChange;
+    this.#readAgain = () => {
+      onChange();
+      hurry.abort();
+    };
     signal.addEventListener("abort", onStop, { once: true });
     let connection: McpConnection | null = null;
     try {
@@ -152,6 +157,7 @@ export class McpServer {
       this.#connection = connection;
       void connection.ended.then(onEnd);
       await this.#refresh(connection, signal);
+      const pause = createChangesPause(clock);
       for (;;) {
         if (end !== null) return end;
         if (!isChanged) {
@@ -160,16 +166,18 @@ export class McpServer {
           });
           continue;
         }
-        // Many changes at once are read once.
-        await sleep(CHANGES_MS, undefined, { signal });
+        // An approval and the end do not wait for more of them.
+        await sleep(pause(), undefined, { signal: hurry.signal }).catch(() => undefined);
         isChanged = false;
-        if (end === null) await this.#refresh(connection, signal);
+        if (end !== null) continue;
+        hurry = new AbortController();
+        await this.#refresh(connection, signal);
       }
     } catch (error) {
       return end ?? reasonOf(error);
     } finally {
       signal.removeEventListener("abort", onStop);
-      this.#onChange = () => undefined;
+      this.#readAgain = () => undefined;
       this.#connection = null;
       this.#digests = new Map();
       this.#changed = [];
@@ -237,10 +245,4 @@ export class McpServer {
     this.#state = "down";
     this.#reason = reason;
   }
-}
-
-/** Of a connection that could not be made, or whose tools could not be read. */
-function reasonOf(error: unknown): string {
-  if (error instanceof ConnectionFailure) return error.message;
-  return "its tools cannot be read";
 }

@@ -24,6 +24,8 @@ export interface McpFakeOptions {
   readonly hangs?: "initialize" | "list" | "ping";
   /** Description of `echo`. */
   readonly description?: string;
+  /** Milliseconds between two notices that its list has changed. */
+  readonly flutters?: number;
   /** Without it, nothing of its own is listed. */
   readonly bare?: boolean;
 }
@@ -68,6 +70,10 @@ export function createMcpFake(options: McpFakeOptions, state: McpFakeState): Ser
   ];
   const never = () => new Promise<never>(() => undefined);
 
+  if (options.flutters !== undefined) {
+    const timer = setInterval(() => void server.sendToolListChanged().catch(() => undefined), options.flutters);
+    server.onclose = () => clearInterval(timer);
+  }
   if (options.hangs === "initialize") server.setRequestHandler(InitializeRequestSchema, never);
   if (options.hangs === "ping") server.setRequestHandler(PingRequestSchema, never);
   server.setRequestHandler(ListToolsRequestSchema, async ({ params }) => {

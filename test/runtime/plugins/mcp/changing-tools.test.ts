@@ -3,6 +3,7 @@
 import { copyFile, mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { until } from "../../../support/eventually.ts";
 import { program, startMcpServers } from "../../../support/mcp-servers.ts";
@@ -207,6 +208,39 @@ it("offers no tool before what it said is stored: a restart would take it as it 
   const later = await startMcpServers({ files: {} }, { directory });
   await later.up("files");
   expect(later.names()).toContain("files__echo");
+});
+
+it("disconnects a server whose list is too large altogether, and leaves out a tool that is so by itself", async () => {
+  const long = (name: string, chars: number) => tool(name, { description: "x".repeat(chars) });
+  const directory = await mkdtemp(join(tmpdir(), "cairn-mcp-"));
+  const file = join(directory, "many.json");
+  const tools = ["a", "b", "c"].map((name) => long(name, 3_000_000));
+  await writeFile(file, JSON.stringify({ bare: true, page: 1, tools }));
+  const some = [long("a", 262_145), long("b", 200_000), tool("c")];
+  await writeFile(join(directory, "one.json"), JSON.stringify({ bare: true, tools: some }));
+  const mcp = await startMcpServers(
+    {
+      many: { target: program(`@${file}`) },
+      one: { target: program(`@${join(directory, "one.json")}`) },
+    },
+    { directory },
+  );
+  await mcp.up("one");
+  expect(mcp.names()).toEqual(["one__b", "one__c"]);
+  expect(mcp.servers.report()["one"]?.left_out).toEqual([
+    { name: "a", reason: "its description and its schema are too large" },
+  ]);
+  await until(() => mcp.servers.report()["many"]?.state === "down");
+  expect(mcp.servers.report()["many"]?.reason).toBe("its list of tools has more than 8 MiB");
+});
+
+it("reads the list of a server that changes without end less and less often", async () => {
+  const mcp = await startMcpServers({ files: listing([], { bare: false, flutters: 20 }) });
+  await mcp.up("files");
+  await sleep(4_500);
+  // After 0.5, 1 and 2 seconds more each time; every half a second it would be nine times.
+  const { lists } = JSON.parse((await mcp.call("files__state")).content.split("\n")[2] ?? "");
+  expect(lists).toBeLessThanOrEqual(4);
 });
 
 it("reads a list once for many changes at once", async () => {
