@@ -9,6 +9,8 @@ export const MAX_PAGES = 100;
 export const MAX_LIST_CHARS = 8 * 1024 ** 2;
 /** Characters of what a server says of one tool, before anything of it is read. */
 export const MAX_TOOL_CHARS = 262_144;
+/** Names, descriptions and schemas of the tools of one server that are offered: each call of a model has them all in it. */
+export const MAX_OFFERED_CHARS = 250_000;
 /** Milliseconds until a server must be connected, and until it must have listed its tools. */
 export const CONNECT_MS = 30_000;
 export const LIST_MS = 30_000;

@@ -7,7 +7,7 @@ import { offeredName } from "../../domain/mcp/tool-names.ts";
 import { acceptToolSchema } from "../../domain/mcp/tool-schema.ts";
 import { describeTool, serverWord } from "../../domain/mcp/tool-text.ts";
 import { jsonSize } from "./json-size.ts";
-import { MAX_TOOL_CHARS, MAX_TOOLS } from "./limits.ts";
+import { MAX_OFFERED_CHARS, MAX_TOOL_CHARS, MAX_TOOLS } from "./limits.ts";
 import type { McpServerSettings } from "./settings.ts";
 
 export interface ListedTool {
@@ -33,6 +33,7 @@ export interface ReadTools {
 }
 
 const LONGEST_TOOL_NAME = 256;
+const TOO_MUCH = `the server's tools together have more than ${MAX_OFFERED_CHARS} characters`;
 const DIGEST_CHARS = 32;
 /** Between two chances for others to run. */
 const AT_ONCE = 20;
@@ -43,6 +44,7 @@ export async function readListedTools(settings: McpServerSettings, listed: reado
   const tools: ListedTool[] = [];
   const leftOut: OmittedTool[] = [];
   const names = new Set<string>();
+  let chars = 0;
   for (const [index, raw] of listed.slice(0, MAX_TOOLS).entries()) {
     if (index % AT_ONCE === AT_ONCE - 1) await nextTurn();
     const tool = isRecord(raw) ? raw["name"] : undefined;
@@ -56,7 +58,10 @@ export async function readListedTools(settings: McpServerSettings, listed: reado
     else if (names.has(read.name)) leftOut.push({ name: serverWord(tool), reason: "the server lists the name twice" });
     else {
       names.add(read.name);
-      tools.push(read);
+      chars += read.name.length + read.description.length + JSON.stringify(read.parameters).length;
+      // The rest of the list too, however short: what is offered is its beginning.
+      if (chars > MAX_OFFERED_CHARS) leftOut.push({ name: serverWord(tool), reason: TOO_MUCH });
+      else tools.push(read);
     }
   }
   if (listed.length > MAX_TOOLS) leftOut.push({ name: "others", reason: `there are more than ${MAX_TOOLS}` });

@@ -80,6 +80,26 @@ it("reads a long list page by page, and takes a thousand tools of it", async () 
   expect(mcp.servers.report()["many"]?.left_out).toEqual([{ name: "others", reason: "there are more than 1000" }]);
 });
 
+it("offers the beginning of a list that has too many characters altogether", async () => {
+  const properties = Object.fromEntries(
+    Array.from({ length: 50 }, (_, n) => [`p${n}`, { type: "string", description: "d".repeat(950) }]),
+  );
+  const directory = await mkdtemp(join(tmpdir(), "cairn-mcp-"));
+  const file = join(directory, "options.json");
+  const tools = ["a", "b", "c", "d", "e", "f"].map((name) =>
+    tool(name, { inputSchema: { type: "object", properties } }),
+  );
+  await writeFile(file, JSON.stringify({ bare: true, tools: [...tools, tool("g")] }));
+  const mcp = await startMcpServers({ large: { target: program(`@${file}`) } }, { directory });
+  await mcp.up("large");
+  expect(mcp.names()).toEqual(["large__a", "large__b", "large__c", "large__d", "large__e"]);
+  const reason = "the server's tools together have more than 250000 characters";
+  expect(mcp.servers.report()["large"]?.left_out).toEqual([
+    { name: "f", reason },
+    { name: "g", reason },
+  ]);
+});
+
 it("keeps the order of the servers, whichever is connected first or anew", async () => {
   const mcp = await startMcpServers({ b: {}, a: {} });
   await mcp.up("a");
