@@ -27,6 +27,7 @@ export const bench: Bench = {
       pinsFile: `${await context.folder()}/mcp-tools.json`,
       hostEnv: {},
       version: "0.0.0",
+      newId: () => "m-1",
       clock: { now: () => new Date(), monotonic: () => performance.now() },
       logger: quietLogger,
     });

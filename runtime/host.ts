@@ -150,7 +150,7 @@ async function compose(
     logger,
   });
 
-  const mcpServers = await composeMcpServers({ loaded, tools: agentParts.tools, paths, version, clock, logger });
+  const mcpServers = await composeMcpServers({ loaded, tools: agentParts.tools, paths, version, clock, newId, logger });
 
   // Turns: inbox to outbox.
   const pairings = createPairings({ database, randomBytes });

@@ -4,7 +4,7 @@ import type { McpServers } from "../app/api.ts";
 import type { ToolRegistry } from "../app/tool-registry.ts";
 import type { LoadedConfig } from "../config/index.ts";
 import { RuntimeError } from "../contracts/errors.ts";
-import type { Clock, Logger } from "../contracts/ports.ts";
+import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { McpServerSettings } from "../plugins/mcp/index.ts";
 import type { HomePaths } from "./home.ts";
 import type { Service } from "./services.ts";
@@ -20,6 +20,7 @@ export interface McpServersHostDeps {
   readonly paths: Pick<HomePaths, "mcpTools">;
   readonly version: string;
   readonly clock: Clock;
+  readonly newId: NewId;
   readonly logger: Logger;
 }
 

@@ -67,6 +67,7 @@ export async function startMcpServers(
     hostEnv: options.env ?? process.env,
     version: "0.0.0",
     clock: { now: () => new Date(), monotonic: () => performance.now() },
+    newId: () => "m-1",
     logger: recordingLogger(log),
   });
   servers.start();

@@ -3,7 +3,7 @@
 import type { McpServerReport, McpServers } from "../../app/api.ts";
 import type { ToolRegistry } from "../../app/tool-registry.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
-import type { Clock, Logger } from "../../contracts/ports.ts";
+import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
 import { serverEnvironment } from "./environment.ts";
 import { McpServer } from "./server.ts";
 import type { McpServerSettings } from "./settings.ts";
@@ -20,6 +20,7 @@ export interface McpServersDeps {
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
   readonly version: string;
   readonly clock: Clock;
+  readonly newId: NewId;
   readonly logger: Logger;
 }
 
@@ -31,13 +32,13 @@ export interface RunningMcpServers extends McpServers {
 }
 
 export function createMcpServers(deps: McpServersDeps): RunningMcpServers {
-  const { registry, version, clock, logger } = deps;
+  const { registry, version, clock, newId, logger } = deps;
   const pins = createToolPins(deps.pinsFile, logger);
   const stopping = new AbortController();
   const servers = new Map(
     deps.servers.map((settings) => {
       const env = settings.target.kind === "stdio" ? serverEnvironment(deps.hostEnv, settings.target.env) : {};
-      return [settings.id, new McpServer({ settings, registry, pins, env, version, clock, logger })];
+      return [settings.id, new McpServer({ settings, registry, pins, env, version, clock, newId, logger })];
     }),
   );
   function serverOf(id: string): McpServer {

@@ -1,6 +1,6 @@
 /** A tool of an MCP server as an agent's tool: its call goes to the server, and what comes back is marked as the server's words. */
 
-import type { Clock } from "../../contracts/ports.ts";
+import type { Clock, NewId } from "../../contracts/ports.ts";
 import type { Tool } from "../../contracts/tool.ts";
 import { fenced, renderToolResult, serverWord } from "../../domain/mcp/tool-text.ts";
 import type { McpConnection } from "./connection.ts";
@@ -11,6 +11,7 @@ import type { McpServerSettings } from "./settings.ts";
 export interface ServerToolDeps {
   readonly settings: McpServerSettings;
   readonly clock: Clock;
+  readonly newId: NewId;
   /** Null where the tool cannot be called any more. */
   connection(): McpConnection | null;
   /** Why there is none. */
@@ -19,7 +20,7 @@ export interface ServerToolDeps {
 
 /** Never beside other calls: that a tool only reads is a claim of its server. */
 export function createServerTool(listed: ListedTool, deps: ServerToolDeps): Tool {
-  const { settings, clock } = deps;
+  const { settings, clock, newId } = deps;
   const { id, timeoutMs } = settings;
   return {
     name: listed.name,
@@ -40,10 +41,10 @@ export function createServerTool(listed: ListedTool, deps: ServerToolDeps): Tool
           context?.progress(`${id} ${progress}${total === undefined ? "" : ` of ${total}`}${words}`);
         },
       });
-      if ("refusal" in answer) return { content: fenced(id, answer.refusal), isError: true };
+      if ("refusal" in answer) return { content: fenced(id, newId(), answer.refusal), isError: true };
       const { content, structuredContent, isError } = answer.result;
       return {
-        content: renderToolResult(id, content, structuredContent),
+        content: renderToolResult(id, newId(), content, structuredContent),
         ...(isError === true ? { isError: true } : {}),
       };
     },

@@ -8,7 +8,7 @@ import { decorrelatedJitterGenerator, ExponentialBackoff } from "cockatiel";
 import type { ChangedMcpTools, McpServerReport } from "../../app/api.ts";
 import type { ToolRegistry } from "../../app/tool-registry.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
-import type { Clock, Logger } from "../../contracts/ports.ts";
+import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
 import type { Tool } from "../../contracts/tool.ts";
 import { createChangesPause } from "./changes-pause.ts";
 import type { McpConnection } from "./connection.ts";
@@ -26,6 +26,7 @@ export interface McpServerDeps {
   readonly env: Readonly<Record<string, string>>;
   readonly version: string;
   readonly clock: Clock;
+  readonly newId: NewId;
   readonly logger: Logger;
 }
 
@@ -215,10 +216,11 @@ export class McpServer {
   #offeredAs(listed: ListedTool): Offered {
     const made = this.#made.get(listed.name);
     if (made?.listed.digest === listed.digest && made.listed.tool === listed.tool) return made;
-    const { settings, clock } = this.#deps;
+    const { settings, clock, newId } = this.#deps;
     const tool = createServerTool(listed, {
       settings,
       clock,
+      newId,
       // A turn keeps the tools that it began with, whatever became of them.
       connection: () => (this.#offered.get(listed.name)?.tool === tool ? this.#connection : null),
       reason: () => this.#reason,

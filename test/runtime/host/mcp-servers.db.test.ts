@@ -45,7 +45,15 @@ mcp:
   });
   expect(mcp.status).toBe("healthy");
   expect(mcp.mcp).toEqual({
-    files: { transport: "stdio", state: "up", reason: null, tools: 12, changed: [], changed_digest: null, left_out: [] },
+    files: {
+      transport: "stdio",
+      state: "up",
+      reason: null,
+      tools: 12,
+      changed: [],
+      changed_digest: null,
+      left_out: [],
+    },
     none: expect.objectContaining({ state: "down", reason: "its program cannot be started (ENOENT)" }),
   });
   expect(await (await request("/metrics")).text()).toContain('cairn_mcp_server_up{server="files"} 1');
@@ -53,7 +61,7 @@ mcp:
   expect((await request("/api/agents/main/messages", { session: "s", text: "hi" })).status).toBe(200);
   expect(offered[0]).toEqual(expect.arrayContaining(["file_read", "files__echo"]));
   expect(offered[0]).not.toContain("files__die");
-  expect(results.join("\n")).toContain("<mcp_result>\nhello\n</mcp_result>");
+  expect(results.join("\n")).toMatch(/<mcp_result mark="([0-9a-f-]{36})">\nhello\n<\/mcp_result mark="\1">/);
   // What it saw is remembered in the home, for its owner alone.
   expect(Object.keys(JSON.parse(await readFile(join(dir, "home", "mcp-tools.json"), "utf8")).servers)).toEqual([
     "files",

@@ -28,7 +28,7 @@ function instead(fake: McpHttpFake, answer: (request: IncomingMessage, response:
 it("offers the tools of a server, calls them, and sends the configured headers with each request", async () => {
   const { fake, mcp } = await started({}, { Authorization: "Bearer t" });
   await mcp.up("remote");
-  expect((await mcp.call("remote__echo", { text: "hello" })).content).toContain("<mcp_result>\nhello\n");
+  expect((await mcp.call("remote__echo", { text: "hello" })).content).toContain('<mcp_result mark="m-1">\nhello\n');
   expect(mcp.servers.report()["remote"]).toMatchObject({ transport: "http", state: "up" });
   expect(new Set(fake.requests.map(({ authorization }) => authorization))).toEqual(new Set(["Bearer t"]));
 });
