@@ -192,8 +192,10 @@ export class McpServer {
   async #refresh(connection: McpConnection, signal: AbortSignal): Promise<void> {
     const { settings, pins, logger } = this.#deps;
     const { tools, leftOut } = await readListedTools(settings, await connection.list(signal));
-    this.#digests = new Map(tools.map(({ tool, digest }) => [tool, digest]));
-    const { changed, unpinned } = await pins.check(settings.id, this.#target, this.#digests);
+    const digests = new Map(tools.map(({ tool, digest }) => [tool, digest]));
+    const { changed, unpinned } = await pins.check(settings.id, this.#target, digests);
+    // Together: an approval takes what was shown.
+    this.#digests = digests;
     this.#changed = tools.filter(({ tool }) => changed.has(tool));
     const reasonFor = (tool: string) => (changed.has(tool) ? CHANGED : unpinned.get(tool));
     const withheld = tools.flatMap(({ tool }) => {
