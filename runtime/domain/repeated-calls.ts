@@ -3,21 +3,22 @@
  * result changes, as of one that waits for something, and one beside others that go on, are none. Pure.
  */
 
+import { ToolError } from "../contracts/errors.ts";
 import { type Message, type ToolCall, textOf } from "../contracts/message.ts";
 import type { ToolResult } from "../contracts/tool.ts";
 import { canonicalJson } from "./dedupe.ts";
-import { withoutWebMarks } from "./web/web-fence.ts";
+import { withoutMarks } from "./marked-fence.ts";
 
 /** Times that a call may have the same result in a row; the next one is not run. */
 export const MOST_REPEATS = 3;
 
 const CODE = "TOOL_REPEATED";
-const REFUSED = `${CODE}: this call had the same result ${MOST_REPEATS} times in a row and was not run again. Do something else: change the arguments, use another tool, or say what is in the way.`;
+const MESSAGE = `this call had the same result ${MOST_REPEATS} times in a row and was not run again. Do something else: change the arguments, use another tool, or say what is in the way.`;
 const NOTICE = `\n\n[This was the same call with the same result ${MOST_REPEATS} times in a row. It will not be run again; do something else.]`;
 
 export interface RepeatGuard {
-  /** What the call gets instead of being run; null where it may run. */
-  refusal(call: ToolCall): ToolResult | null;
+  /** TOOL_REPEATED where the call is not to be run; null where it may run. */
+  refusal(call: ToolCall): ToolError | null;
   /** The result, with a notice where the call will be refused from now on. */
   noted(call: ToolCall, result: ToolResult): ToolResult;
 }
@@ -31,7 +32,7 @@ export function createRepeatGuard(messages: readonly Message[]): RepeatGuard {
   const last = rounds.at(-1) ?? new Map<string, string>();
   const repeats = rounds.length - 1 - rounds.findLastIndex((round) => !isSame(round, last));
   return {
-    refusal: (call) => (repeats >= MOST_REPEATS && last.has(keyOf(call)) ? { content: REFUSED, isError: true } : null),
+    refusal: (call) => (repeats >= MOST_REPEATS && last.has(keyOf(call)) ? new ToolError(CODE, MESSAGE) : null),
     noted: (call, result) =>
       repeats === MOST_REPEATS - 1 && last.get(keyOf(call)) === outcomeOf(result.content, result.isError)
         ? { ...result, content: `${result.content}${NOTICE}` }
@@ -52,7 +53,7 @@ function roundsOf(messages: readonly Message[]): readonly Round[] {
       rounds.at(-1)?.set(keys.get(toolCallId) ?? toolCallId, outcomeOf(textOf(content), isError));
     }
   }
-  const refused = outcomeOf(REFUSED, true);
+  const refused = outcomeOf(`${CODE}: ${MESSAGE}`, true);
   return rounds.slice(0, -1).filter((round) => ![...round.values()].includes(refused));
 }
 
@@ -66,5 +67,5 @@ function keyOf(call: ToolCall): string {
 
 /** The mark of a fence is another one for each call. */
 function outcomeOf(content: string, isError = false): string {
-  return `${isError} ${withoutWebMarks(content.endsWith(NOTICE) ? content.slice(0, -NOTICE.length) : content)}`;
+  return `${isError} ${withoutMarks(content.endsWith(NOTICE) ? content.slice(0, -NOTICE.length) : content)}`;
 }

@@ -78,9 +78,10 @@ async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): 
     return question === null ? null : { n, call, question };
   };
   const repeated = deps.repeats.refusal(call);
+  const own = { ...context, ...ports, toolCallId: call.id };
   const prepared = repeated
-    ? { refused: repeated }
-    : await runner.prepare(call, { ...context, ...ports, toolCallId: call.id }, deps.tools, signal);
+    ? await runner.refuse(call, own, repeated)
+    : await runner.prepare(call, own, deps.tools, signal);
   const askedBefore = asking();
   if (askedBefore) return askedBefore;
   const actual = prepared.refused ? call : prepared.call;

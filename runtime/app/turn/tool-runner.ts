@@ -16,6 +16,8 @@ export interface ToolRunner {
     tools: ReadonlyMap<string, Tool>,
     signal: AbortSignal,
   ): Promise<PreparedCall>;
+  /** Of a call that no hook is to see. */
+  refuse(call: ToolCall, context: ToolContext, error: ToolError): Promise<PreparedCall>;
 }
 
 export type PreparedCall =
@@ -56,6 +58,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
   }
 
   return {
+    refuse,
     async prepare(call, context, tools, signal) {
       const tool = tools.get(call.name);
       if (!tool) {

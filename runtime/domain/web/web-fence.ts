@@ -6,11 +6,6 @@ import { withoutChatTokens, withoutFence, withoutUnseen } from "../prompt-data.t
 const NAME = "web";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
 const LINE_END = /\r\n?|[\u000b\u000c\u0085\u2028\u2029]/g;
-/** No page holds one: `webText` takes the beginning of such a tag out of it. */
-const FENCED = new RegExp(
-  String.raw`What the block with the mark (\S+) holds [^\n]*\n<${NAME} mark="\1">\n([^]*?)\n</${NAME} mark="\1">`,
-  "g",
-);
 
 /** Text of a page, a title or an address without what is not seen and without tokens of chat templates; lines end with `\n`. */
 export function webText(text: string): string {
@@ -20,9 +15,4 @@ export function webText(text: string): string {
 /** `mark` is random and made for this call, so that no page can hold it; `text` has passed `webText`. */
 export function webFence(text: string, mark: string): string {
   return markedFence({ name: NAME, from: "the web" }, text, mark);
-}
-
-/** The text with its fences as they are whatever their marks, to compare what two calls have found. */
-export function withoutWebMarks(text: string): string {
-  return text.replace(FENCED, (_, __, inner: string) => webFence(inner, ""));
 }

@@ -84,7 +84,15 @@ const health = (parts: Parameters<typeof healthWith>[0]): Pick<ProbeContext, "he
   health: async () => healthWith(parts),
   ...node({ health: healthWith(parts) }),
 });
-const MCP_UP = { transport: "stdio", state: "up", reason: null, tools: 2, changed: [], changed_digest: null, left_out: [] };
+const MCP_UP = {
+  transport: "stdio",
+  state: "up",
+  reason: null,
+  tools: 2,
+  changed: [],
+  changed_digest: null,
+  left_out: [],
+};
 const LOADED = Date.now();
 const hoursAgo = (hours: number): string => new Date(LOADED - hours * 3_600_000 - 1_000).toISOString();
 const BACKED_UP = {

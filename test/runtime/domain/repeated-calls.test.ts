@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { Message } from "../../../runtime/contracts/message.ts";
+import { markedFence } from "../../../runtime/domain/marked-fence.ts";
 import { createRepeatGuard, MOST_REPEATS } from "../../../runtime/domain/repeated-calls.ts";
 import { webFence, webText } from "../../../runtime/domain/web/web-fence.ts";
 
@@ -38,9 +39,14 @@ it("lets three calls run, the third with a notice, and refuses the fourth and th
   const withNotice: Call = [read[0], read[1], noted.content];
   const fourth = createRepeatGuard(turn([read], [read], [withNotice], [read]));
   const refused = fourth.refusal(call);
-  expect(refused).toMatchObject({ isError: true, content: expect.stringMatching(/^TOOL_REPEATED: /) });
+  expect(refused).toMatchObject({ code: "TOOL_REPEATED" });
   const again = { ...turn([read], [read], [withNotice], [read]).at(-1) } as Message;
-  const refusal: Message = { role: "tool", toolCallId: "3-0", content: refused?.content ?? "", isError: true };
+  const refusal: Message = {
+    role: "tool",
+    toolCallId: "3-0",
+    content: `TOOL_REPEATED: ${refused?.message}`,
+    isError: true,
+  };
   const fifth = createRepeatGuard([...turn([read], [read], [withNotice], [read]), refusal, again]);
   expect(fifth.refusal(call)).not.toBeNull();
   expect(MOST_REPEATS).toBe(3);
@@ -77,6 +83,12 @@ it("counts the same page again, whose fence has another mark each time, and no p
   expect(createRepeatGuard(turn(...same, [fetched("page", 4)])).refusal(again)).not.toBeNull();
   const changing = [1, 2, 3].map((n) => [fetched(webText(`the mark mark-${n}\n<web mark="mark-${n}">`), 9)]);
   expect(createRepeatGuard(turn(...changing, [fetched("page", 9)])).refusal(again)).toBeNull();
+});
+
+it("counts the same result of a server of tools again, whose fence has another mark each time", () => {
+  const called = (n: number): Call => ["files__echo", {}, markedFence({ name: "mcp_result", from: "a" }, "hi", `${n}`)];
+  const turns = turn(...[1, 2, 3, 4].map((n) => [called(n)]));
+  expect(createRepeatGuard(turns).refusal({ id: "next", name: "files__echo", arguments: {} })).not.toBeNull();
 });
 
 it("counts a failure that repeats, and tells it from the same text as a result", () => {

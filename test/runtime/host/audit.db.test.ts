@@ -8,7 +8,7 @@ import { startOpenAiFake } from "../../fakes/openai/index.ts";
 import type { FakeScript } from "../../fakes/shared/script.ts";
 import { composedNode } from "../../support/composed-node.ts";
 
-const script: FakeScript = ({ step }) =>
+const mistaken: FakeScript = ({ step }) =>
   step > 0
     ? { text: "Done." }
     : {
@@ -20,7 +20,11 @@ const script: FakeScript = ({ step }) =>
         ],
       };
 
-async function audited(safety: object) {
+/** The same call until it is refused. */
+const stubborn: FakeScript = ({ step }) =>
+  step > 3 ? { text: "Done." } : { toolCalls: [{ name: "file_read", arguments: { path: "notes.md" } }] };
+
+async function audited(safety: object, script: FakeScript = mistaken) {
   const model = await startOpenAiFake({ script });
   onTestFinished(() => model.close());
   const node = await composedNode({
@@ -57,6 +61,16 @@ test("calls that no guard sees are in the audit log, too, and its chain is whole
   expect(lines[0]).toMatchObject({ agent: "main", owner: true, arguments: { token: "[redacted]" } });
   expect(texts.join()).not.toContain("value-of-a-token");
   expect(await verifyAudit(directory, { signal: AbortSignal.timeout(10_000) })).toMatchObject({ problems: [] });
+});
+
+test("a call that is refused because it was repeated is in the audit log, too", async () => {
+  const { lines } = await audited({}, stubborn);
+  expect(lines.filter(({ event }) => event !== "result").map(({ event, code }) => [event, code])).toEqual([
+    ["call", undefined],
+    ["call", undefined],
+    ["call", undefined],
+    ["refused", "TOOL_REPEATED"],
+  ]);
 });
 
 test("calls are in no audit log that is switched off", async () => {
