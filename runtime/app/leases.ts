@@ -18,12 +18,23 @@ export interface LeaseTable {
   note(name: string, holder: string, data: Readonly<Record<string, unknown>>): Promise<boolean>;
 }
 
+/** Beside the lease: when it was granted or renewed last. In the `set` of an update of `data`. */
+export const GRANTED_NOW = "jsonb_build_object('granted_at', now())";
+
+/**
+ * What was granted later than now was granted before the database's clock was set back: it lasts for its whole time from now on, so
+ * that who lives can renew it. The end is compared, too, because a node of an earlier version renews without saying when.
+ */
+const SET_BACK = `/* lease:set-back */ update leases set
+    expires_at = now() + (expires_at - (data->>'granted_at')::timestamptz), data = data || ${GRANTED_NOW}
+  where (data->>'granted_at')::timestamptz > now() and expires_at > (data->>'granted_at')::timestamptz`;
+
 export function createLeaseTable(database: Database): LeaseTable {
   return {
     async acquire(name, holder, ttlMs, place = "") {
       const { rows } = await database.query<{ epoch: number }>(
         `/* lease:acquire */ insert into leases (name, holder, expires_at, data)
-         values ($1, $2, now() + $3 * interval '1 millisecond', jsonb_build_object('place', $4::text))
+         values ($1, $2, now() + $3 * interval '1 millisecond', jsonb_build_object('place', $4::text) || ${GRANTED_NOW})
          on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at,
            data = leases.data || excluded.data,
            epoch = leases.epoch + (case when leases.holder = excluded.holder then 0 else 1 end)
@@ -32,7 +43,9 @@ export function createLeaseTable(database: Database): LeaseTable {
          returning epoch`,
         [name, holder, ttlMs, place],
       );
-      return rows[0] ? Number(rows[0].epoch) : null;
+      if (rows[0]) return Number(rows[0].epoch);
+      await database.query(SET_BACK);
+      return null;
     },
     async release(name, holder) {
       await database.query(

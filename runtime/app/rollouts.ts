@@ -5,7 +5,7 @@ import { InfraError } from "../contracts/errors.ts";
 import type { NewId } from "../contracts/ports.ts";
 import type { RolloutLease, RolloutRecord } from "../contracts/rollout.ts";
 import { sanitize } from "../domain/cap.ts";
-import type { LeaseTable } from "./leases.ts";
+import { GRANTED_NOW, type LeaseTable } from "./leases.ts";
 
 export interface Rollouts {
   /** `id`: of the holder's own making, so that it may ask again; `holder`: as it is shown. INFRA_LOCKED, naming who has it. */
@@ -52,7 +52,7 @@ export function createRollouts(deps: {
     },
     async renew(number) {
       const { count } = await database.query(
-        `/* rollout:renew */ update leases set expires_at = now() + $3 * interval '1 millisecond'
+        `/* rollout:renew */ update leases set expires_at = now() + $3 * interval '1 millisecond', data = data || ${GRANTED_NOW}
          where name = $1 and epoch = $2 and expires_at > now()`,
         [LEASE, number, TTL_MS],
       );

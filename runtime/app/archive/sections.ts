@@ -182,7 +182,13 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
     // What is known of scheduled backups is of the store that was backed up: another one has none yet.
     from: "leases t where t.name <> 'backup'",
     order: "t.name",
-    restored: { holder: "''", epoch: "epoch + 1", expires_at: "timestamptz 'epoch'" },
+    // A time in an archive may be none, and is cast for every lease.
+    restored: {
+      holder: "''",
+      epoch: "epoch + 1",
+      expires_at: "timestamptz 'epoch'",
+      data: "data - 'granted_at'",
+    },
     how: "merge",
   },
   {

@@ -64,6 +64,24 @@ describeEachDatabase("rollouts", (open) => {
     await rollouts.requireNewest(later);
   });
 
+  it("renewed before the clock was set back run out thirty seconds after that", async () => {
+    const database = await open({ fresh: true });
+    const rollouts = rolloutsOf(database);
+    const { number } = await rollouts.acquire(randomUUID(), "ada@desk");
+    await database.query(
+      `update leases set data = data || jsonb_build_object('granted_at', now() - interval '1 hour')`,
+    );
+    await rollouts.renew(number);
+    await database.query(
+      `update leases set expires_at = expires_at + interval '1 hour',
+         data = data || jsonb_build_object('granted_at', (data->>'granted_at')::timestamptz + interval '1 hour')`,
+    );
+    await expect(rollouts.acquire(randomUUID(), "bob@den")).rejects.toMatchObject({ code: "INFRA_LOCKED" });
+    const { count } = await database.query("select 1 from leases where expires_at <= now() + interval '30 s'");
+    expect(count).toBe(1);
+    await rollouts.renew(number);
+  });
+
   it("take a journal of the newest holder alone", async () => {
     const database = await open({ fresh: true });
     const rollouts = rolloutsOf(database);

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { v7 } from "uuid";
 import { afterAll, expect, it } from "vitest";
 import { createArchives } from "../../../../runtime/app/archive/archives.ts";
+import { createLeaseTable } from "../../../../runtime/app/leases.ts";
 import { createTokens } from "../../../../runtime/app/tokens.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { ArchiveLines, FORMAT } from "../../../../runtime/files/memory-archive.ts";
@@ -269,10 +270,20 @@ describeDatabase("a forged archive", (open) => {
   it("holds no lease", async () => {
     const database = await open({ fresh: true });
     const { archives } = await archivesOf(database);
-    const lease = { name: "agent:main", holder: "evil", epoch: 5, expires_at: "2999-01-01", data: {} };
+    const lease = {
+      name: "agent:main",
+      holder: "evil",
+      epoch: 5,
+      expires_at: "2999-01-01",
+      data: { granted_at: "never" },
+    };
     await archives.restore(streamOf(forged([section("leases", lease)])));
     const { expires_at: _, holder: __, ...remaining } = lease;
     expect((await database.query("select holder, epoch from leases")).rows).toEqual([{ holder: "", epoch: 6 }]);
+    const table = createLeaseTable(database);
+    expect(await table.acquire("agent:other", "one", 60_000)).toBe(1);
+    expect(await table.acquire("agent:other", "two", 60_000)).toBeNull();
+    await database.query("delete from leases where name = 'agent:other'");
     expect(await powerOf(database)).toEqual([]);
     await empty(database);
     const withoutEnd = archives.restore(streamOf(forged([section("leases", remaining)])));
