@@ -380,6 +380,7 @@ export async function startHarness(options: HarnessOptions) {
     inbox,
     turns,
     dispatcher,
+    placement,
     memory,
     message,
     async say(content: string, extra?: Parameters<typeof message>[1]) {

@@ -199,7 +199,8 @@ export class Dispatcher {
         if (agents.length === 0) return;
         const room = this.#room();
         const claimedAt = this.#deps.clock.monotonic();
-        const turns = await this.#deps.store.claim(agents, room);
+        const leased = [...this.#active].flatMap(([id, { leaseEndsAt }]) => (leaseEndsAt > claimedAt ? [id] : []));
+        const turns = await this.#deps.store.claim(agents, room, leased);
         for (const turn of turns) this.#begin(turn, claimedAt);
         if (turns.length < room.turns) return;
       }

@@ -28,6 +28,8 @@ export interface Claim {
   readonly leaseMs: number;
   readonly agents: readonly string[];
   readonly room: ClaimRoom;
+  /** Turns that this process runs under leases that it counts as its own. */
+  readonly running: readonly string[];
 }
 
 /**
@@ -36,7 +38,7 @@ export interface Claim {
  * first; then the user who has the fewest. Raises the epoch.
  */
 export async function claimTurns(database: Database, claim: Claim): Promise<readonly ClaimedTurn[]> {
-  const { owner, leaseMs, agents, room } = claim;
+  const { owner, leaseMs, agents, room, running } = claim;
   const { others } = room;
   const { rows } = await database.query<ClaimRow>(
     CLAIM,
@@ -50,6 +52,7 @@ export async function claimTurns(database: Database, claim: Claim): Promise<read
       others.ofOneUser,
       others.active.map(({ channel }) => channel),
       others.active.map(({ user }) => user),
+      running,
     ],
     // A lost claim is claimed again; later writes of the turn make it durable with them.
     { durable: false },
@@ -59,6 +62,15 @@ export async function claimTurns(database: Database, claim: Claim): Promise<read
 
 /** Attempts (waits aside) up to which a lease that expired in a process that lived on counts as no crash. */
 const FREE_LAPSES = 5;
+
+/**
+ * SQL over a running turn: whoever ran it does so no more. A lease that ends minutes later than one that begins now is from before the
+ * database's clock was set back. Where that is set forward, all leases end at once: what this process runs it goes on with, and renews.
+ */
+const isUnowned = (turn: string) =>
+  `(${turn}.id <> all($10::uuid[]) and (${turn}.lease_until < now()
+    or ${turn}.lease_until > now() + $4 * interval '1 millisecond' + interval '5 minutes'
+    or (${turn}.lease_node = $2 and ${turn}.lease_boot <> $3)))`;
 
 /** Of a longer queue the newest are not ranked yet: ranking is what a claim spends its time on. */
 const RANKED = 2_000;
@@ -89,7 +101,7 @@ const CLAIM = `/* turn:claim */ with sessions as (
       and not exists (select 1 from waiting w where w.session_key = s.session_key)
     union all
     select r.id, r.inbox_id, r.priority, r.seq from running r
-    where r.agent = any($1::text[]) and (r.lease_until < now() or (r.lease_node = $2 and r.lease_boot <> $3))
+    where r.agent = any($1::text[]) and ${isUnowned("r")}
       and not exists (select 1 from running o where o.session_key = r.session_key and o.id <> r.id)),
   open as (
     select h.id, h.priority, h.seq, i.owner, i.channel, i.user_id from head h join inbox i on i.id = h.inbox_id),
@@ -118,7 +130,7 @@ const CLAIM = `/* turn:claim */ with sessions as (
     select t.id, t.state = 'running' and t.lease_node = $2 and t.lease_boot = $3 as lapsed
     from turns t join picked on picked.id = t.id
     where t.state = 'queued'
-      or (t.state = 'running' and (t.lease_until < now() or (t.lease_node = $2 and t.lease_boot <> $3)))
+      or (t.state = 'running' and ${isUnowned("t")})
     for update of t skip locked),
   claimed as (
     update turns t set state = 'running', epoch = epoch + 1, attempt = attempt + 1,

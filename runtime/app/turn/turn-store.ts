@@ -60,8 +60,8 @@ export class TurnStore {
   }
 
   /** See `claimTurns`. */
-  async claim(agents: readonly string[], room: ClaimRoom): Promise<readonly ClaimedTurn[]> {
-    return claimTurns(this.#database, { owner: this.#owner, leaseMs: this.#leaseMs, agents, room });
+  async claim(agents: readonly string[], room: ClaimRoom, running: readonly string[]): Promise<readonly ClaimedTurn[]> {
+    return claimTurns(this.#database, { owner: this.#owner, leaseMs: this.#leaseMs, agents, room, running });
   }
 
   /**

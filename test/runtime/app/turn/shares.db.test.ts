@@ -40,7 +40,7 @@ describeDatabase("shares of turns", (open) => {
       await inbox.accept(message, priorities[n] ?? 0);
     }
     const store = new TurnStore({ database, owner: { node: agent, boot: "1" }, leaseMs: 600_000, newId: randomUUID });
-    return { claim: async (room: ClaimRoom) => (await store.claim([agent], room)).map(({ user }) => user) };
+    return { claim: async (room: ClaimRoom) => (await store.claim([agent], room, [])).map(({ user }) => user) };
   }
 
   const others = (active: readonly string[], turns = FREE.others.turns, ofOneUser = FREE.others.ofOneUser) => ({
@@ -127,7 +127,7 @@ describeDatabase("shares of turns", (open) => {
          update turns set state = 'done' where inbox_id in (select id from i)`,
         [inboxId],
       );
-    return { queue, end, claim: (room: ClaimRoom) => store.claim([agent], room) };
+    return { queue, end, claim: (room: ClaimRoom) => store.claim([agent], room, []) };
   }
 
   it("are claimed from however long a queue: no more rows of others are ranked than a claim has time for", async () => {

@@ -1,6 +1,6 @@
 /** A runner dies, is paused, or is shut down: the turn goes on, nothing recorded runs again, and the user is told. */
 
-import { afterEach, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
 import { describeEachDatabase } from "../../../support/databases.ts";
 import {
@@ -156,11 +156,18 @@ describeEachDatabase("takeover of turns", (open) => {
     expect(counts).toEqual({ first: 1, second: 1, third: 1 });
   });
 
-  /** What the polls of a process do that was stalled past its leases. */
-  async function expire(harness: Harness, turnId: string): Promise<void> {
-    const database = await open();
-    await database.query("update turns set lease_until = now() - interval '1 second' where id = $1", [turnId]);
-    harness.dispatcher.kick();
+  /** A process that is stalled past its leases at times: what its polls find then. */
+  function stallable() {
+    let stalledMs = 0;
+    return {
+      clock: { now: realClock.now, monotonic: () => performance.now() + stalledMs },
+      async expire(harness: Harness, turnId: string): Promise<void> {
+        const database = await open();
+        await database.query("update turns set lease_until = now() - interval '1 second' where id = $1", [turnId]);
+        stalledMs += 3_600_000;
+        harness.placement.renewNow();
+      },
+    };
   }
 
   it("does not count a lease that expired in a process that lives on as a crash", async () => {
@@ -169,7 +176,9 @@ describeEachDatabase("takeover of turns", (open) => {
     const { turnId } = await first.turns.accept(first.message("go"));
     await expect.poll(() => counts).toEqual({ first: 1 });
     await first.die();
+    const { clock, expire } = stallable();
     const stalled = await start({
+      clock,
       script: ({ options }, call) => (call <= 2 ? hang(options.signal) : [text("at last"), end()]),
       tools: [tool("second"), tool("third")],
       ...first.next,
@@ -185,7 +194,8 @@ describeEachDatabase("takeover of turns", (open) => {
   });
 
   it("gives a turn up whose lease expires again and again in the same process", async () => {
-    const stalled = await start({ script: ({ options }) => hang(options.signal) });
+    const { clock, expire } = stallable();
+    const stalled = await start({ clock, script: ({ options }) => hang(options.signal) });
     const { turnId } = await stalled.turns.accept(stalled.message("go"));
     const ended = stalled.turns.wait(stalled.agentName, turnId);
     let requests = 0;
@@ -201,7 +211,9 @@ describeEachDatabase("takeover of turns", (open) => {
   it("ends a runner whose turn the same process has claimed again, and keeps the new one", async () => {
     const aborted: unknown[] = [];
     const gate = Promise.withResolvers<void>();
+    const { clock, expire } = stallable();
     const stalled = await start({
+      clock,
       script: async ({ options }, call) => {
         if (call === 1) {
           options.signal?.addEventListener("abort", () => aborted.push(options.signal?.reason), { once: true });
@@ -231,6 +243,88 @@ describeEachDatabase("takeover of turns", (open) => {
     gate.resolve();
     expect(await stalled.turns.wait(stalled.agentName, turnId)).toMatchObject({ text: "once" });
     expect(stalled.requests).toHaveLength(2);
+  });
+
+  describe("when the clock of the database jumps by an hour", () => {
+    /** Stored times, as they are found after a jump: later than expected where the clock was set back. */
+    async function jump(by: "1 hour" | "-1 hour", { agentName, next }: Harness, turnId: string): Promise<void> {
+      const database = await open();
+      const moved = by === "1 hour" ? "-1 hour" : "1 hour";
+      await database.transaction(async (tx) => {
+        await tx.query(
+          `update leases set expires_at = expires_at + $2::interval,
+             data = data || jsonb_build_object('granted_at', (data->>'granted_at')::timestamptz + $2::interval) where name = any($1::text[])`,
+          [[`agent:${agentName}`, `node:${next.node}`], moved],
+        );
+        await tx.query("update turns set lease_until = lease_until + $2::interval where id = $1", [turnId, moved]);
+      });
+    }
+
+    const isRenewed = async (turnId: string) => {
+      const within = "select 1 from turns where id = $1 and lease_until between now() and now() + interval '1 minute'";
+      return (await (await open()).query(within, [turnId])).count === 1;
+    };
+
+    it.each(["1 hour", "-1 hour"] as const)("by %s, goes on with the turns that it runs", async (by) => {
+      const gate = Promise.withResolvers<void>();
+      const holder = await start({
+        script: async () => {
+          await gate.promise;
+          return [text("done"), end()];
+        },
+        limits: { leaseMs: 6_000 },
+      });
+      const { turnId } = await holder.turns.accept(holder.message("go"));
+      await expect.poll(() => holder.requests.length).toBe(1);
+      await jump(by, holder, turnId);
+      holder.dispatcher.kick();
+      await expect.poll(() => isRenewed(turnId)).toBe(true);
+      gate.resolve();
+      expect(await holder.turns.wait(holder.agentName, turnId)).toMatchObject({ text: "done", interrupted: false });
+      expect(holder.requests).toHaveLength(1);
+    });
+
+    it.each([
+      ["another node", { node: "another-node" }],
+      ["the same node after a restart of its machine", { place: "after a restart" }],
+    ])("back, %s takes over from one that has died when its lease has lasted its time", async (_who, next) => {
+      const doomed = await startDoomed({ script: async () => hang(), limits: { leaseMs: 1_500 } });
+      const { turnId } = await doomed.turns.accept(doomed.message("go"));
+      await expect.poll(() => doomed.requests.length).toBe(1);
+      await doomed.die();
+      await jump("-1 hour", doomed, turnId);
+      const other = await start({
+        script: () => [text("taken over"), end()],
+        limits: { leaseMs: 1_500 },
+        ...doomed.next,
+        ...next,
+      });
+      expect(await other.turns.wait(other.agentName, turnId)).toMatchObject({ text: "taken over", interrupted: true });
+    });
+
+    it("ahead, steps down where another node has come first, whose reply is the only one", async () => {
+      const gate = Promise.withResolvers<void>();
+      const holder = await start({
+        script: async () => {
+          await gate.promise;
+          return [text("late"), end()];
+        },
+        limits: { leaseMs: 6_000 },
+      });
+      const { turnId } = await holder.turns.accept(holder.message("go"));
+      await expect.poll(() => holder.requests.length).toBe(1);
+      await jump("1 hour", holder, turnId);
+      const other = await start({
+        script: () => [text("first"), end()],
+        agent: { name: holder.agentName },
+        node: "another-node",
+        limits: { leaseMs: 6_000 },
+      });
+      expect(await other.turns.wait(other.agentName, turnId)).toMatchObject({ text: "first", interrupted: true });
+      gate.resolve();
+      await expect.poll(() => holder.dispatcher.activeTurns).toBe(0);
+      expect((await other.transcript()).map(({ content }) => content)).toEqual(["go", "first"]);
+    });
   });
 
   it("ends a turn that was to be stopped while no process ran it, with what it had said", async () => {
