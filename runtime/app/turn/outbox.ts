@@ -51,11 +51,22 @@ const PATIENCE_MS = 2_000;
 /** After about a day of pauses of five minutes a reply is marked as failed; it stays readable by its turn id. */
 const MAX_ATTEMPTS = 300;
 
+/**
+ * What was written, or handed to a channel (`sent_at`), later than now was so before the database's clock was set back: the pause that
+ * was meant then begins now. What is on its way at that moment is therefore not sent a second time.
+ */
+const SET_BACK = `/* outbox:set-back */ update outbox set created_at = least(created_at, now()),
+    next_attempt_at = now() + (next_attempt_at - greatest(created_at, sent_at)),
+    sent_at = case when sent_at > now() then now() else sent_at end
+  where state = 'pending' and greatest(created_at, sent_at) > now()`;
+
 export function createOutbox({ database, channels, attachments, logger }: OutboxDeps): Outbox {
   let timer: NodeJS.Timeout | null = null;
   let taking: Promise<void> | null = null;
   let again = false;
   let stopping = false;
+  /** Rows that this process sends, and until when, by the monotonic clock, it takes none of them again: a clock that jumps ends no send. */
+  const claimed = new Map<string, number>();
   const sending = new Map<string, Set<Promise<void>>>([...channels.keys()].map((id) => [id, new Set()]));
 
   /**
@@ -63,6 +74,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
    * and in one order: a join of it with itself takes seconds where there is much, as after an outage.
    */
   async function take(ready: readonly string[]): Promise<readonly OutboxRow[]> {
+    const own = [...claimed].flatMap(([id, endsAt]) => (endsAt > performance.now() ? [id] : []));
     const { rows } = await database.query<OutboxRow>(
       `/* outbox:take */ with waiting as materialized (
          select id, seq, next_attempt_at, created_at, channel, payload->>'conversation' as conversation,
@@ -74,12 +86,13 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
        ), due as (
          select id, unsure from outbox where state = 'pending' and next_attempt_at <= now() and id = any(array(
            select id from ordered where next_attempt_at <= now() and seq = first_of_turn and seq <= coalesce(holding, seq)
+             and id <> all($4::uuid[])
            order by next_attempt_at, seq limit $3))
          for update skip locked)
-       update outbox o set attempts = attempts + 1, unsure = true, next_attempt_at = now() + $2 * interval '1 millisecond'
+       update outbox o set attempts = attempts + 1, unsure = true, sent_at = now(), next_attempt_at = now() + $2 * interval '1 millisecond'
        from due where o.id = due.id
        returning o.id, turn_id, channel, agent, payload, attempts, platform_ids, draft_ids, due.unsure`,
-      [ready, SENDING_MS, MOST_SENDING],
+      [ready, SENDING_MS, MOST_SENDING, own],
       // Sending twice after a crash is allowed; the send itself is what must not be forgotten.
       { durable: false },
     );
@@ -122,9 +135,10 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
           ...(row.unsure ? { mayRepeat: true } : {}),
         },
         async (parts) => {
+          claimed.set(row.id, performance.now() + SENDING_MS);
           await database.query(
             // The claim lasts from the last part on: what takes long in all is no sender that has died.
-            `/* outbox:keep */ update outbox set platform_ids = $2::text[], next_attempt_at = now() + $3 * interval '1 millisecond'
+            `/* outbox:keep */ update outbox set platform_ids = $2::text[], sent_at = now(), next_attempt_at = now() + $3 * interval '1 millisecond'
              where id = $1 and state = 'pending'`,
             [row.id, idsOf(parts), SENDING_MS],
             { durable: false },
@@ -149,7 +163,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
         "a reply could not be sent",
       );
       await database.query(
-        `/* outbox:failed */ update outbox set state = $2, last_error = $3, next_attempt_at = now() + $4 * interval '1 second', unsure = $5
+        `/* outbox:failed */ update outbox set state = $2, last_error = $3, sent_at = now(), next_attempt_at = now() + $4 * interval '1 second', unsure = $5
          where id = $1 and state = 'pending'`,
         [
           row.id,
@@ -162,18 +176,27 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
     }
   }
 
+  async function tick(): Promise<void> {
+    await database
+      .query(SET_BACK, [], { durable: false })
+      .catch((err: unknown) => logger.warn({ err }, "the times of replies could not be compared with the clock"));
+    kick();
+  }
+
   async function round(): Promise<void> {
     try {
       for (;;) {
         const ready = [...sending].flatMap(([id, { size }]) => (size < MOST_SENDING ? [id] : []));
         const rows = ready.length === 0 ? [] : await take(ready);
         for (const row of rows) {
+          claimed.set(row.id, performance.now() + SENDING_MS);
           const messages = sending.get(row.channel);
           const work = send(row)
             .catch((err: unknown) =>
               logger.warn({ err, turnId: row.turn_id }, "the state of a reply could not be stored"),
             )
             .finally(() => {
+              claimed.delete(row.id);
               messages?.delete(work);
               // What had no room may be waiting.
               if (messages?.size === MOST_SENDING - 1) kick();
@@ -212,8 +235,8 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
 
   return {
     start() {
-      timer = setInterval(kick, TICK_MS);
-      kick();
+      timer = setInterval(() => void tick(), TICK_MS);
+      void tick();
     },
     kick,
     async drain() {

@@ -1,6 +1,6 @@
 /** The order in which messages of turns are sent, and what a channel that hangs delays. */
 
-import { expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { createOutbox } from "../../../../runtime/app/turn/outbox.ts";
 import type { Channel, OutboundMessage } from "../../../../runtime/contracts/channel.ts";
 import type { Database } from "../../../../runtime/contracts/database.ts";
@@ -131,6 +131,116 @@ describeDatabase("the outbox", (open) => {
         { timeout: 10_000 },
       )
       .toEqual(["two"]);
+  });
+
+  describe("when the database's clock is set back by an hour", () => {
+    /** Times that were stored before lie an hour ahead then. */
+    const setBack = (database: Database, channel: string) =>
+      database.query(
+        `update outbox set created_at = created_at + interval '1 hour', sent_at = sent_at + interval '1 hour',
+           next_attempt_at = next_attempt_at + interval '1 hour' where channel = $1`,
+        [channel],
+      );
+
+    /** Seconds until the channel's first message is due. */
+    async function dueIn(database: Database, channel: string): Promise<number> {
+      const { rows } = await database.query<{ due: number }>(
+        `select extract(epoch from next_attempt_at - now())::float8 as due from outbox
+         where channel = $1 and state = 'pending'`,
+        [channel],
+      );
+      return rows[0]?.due ?? Number.NaN;
+    }
+
+    it("sends what was written before", async () => {
+      const database = await open();
+      const turn = await ended(database);
+      const id = `chat-${turn}`;
+      await put(database, turn, id, ["one", "two"]);
+      await setBack(database, id);
+      const arrived: string[] = [];
+      start(database, { [id]: async ({ text: value }) => void arrived.push(value) });
+      await expect.poll(() => arrived, { timeout: 10_000 }).toEqual(["one", "two"]);
+    });
+
+    it("sends nothing a second time that is on its way", async () => {
+      const database = await open();
+      const turn = await ended(database);
+      const id = `chat-${turn}`;
+      await put(database, turn, id, ["one"]);
+      const sent = Promise.withResolvers<void>();
+      onTestFinished(() => sent.resolve());
+      let sends = 0;
+      const outbox = start(database, {
+        [id]: async () => {
+          sends++;
+          await sent.promise;
+        },
+      });
+      await expect.poll(() => sends).toBe(1);
+      await setBack(database, id);
+      await expect.poll(() => dueIn(database, id), { timeout: 10_000 }).toBeLessThanOrEqual(60);
+      outbox.kick();
+      sent.resolve();
+      await expect
+        .poll(
+          async () => (await database.query("select 1 from outbox where channel = $1 and state = 'sent'", [id])).count,
+        )
+        .toBe(1);
+      expect(sends).toBe(1);
+    });
+
+    it("keeps the pause that a platform has asked for, and no more of it", async () => {
+      const database = await open();
+      const turn = await ended(database);
+      const id = `chat-${turn}`;
+      await put(database, turn, id, ["one"]);
+      await database.query("update outbox set created_at = now() - interval '3 hours' where channel = $1", [id]);
+      let sends = 0;
+      start(database, {
+        [id]: async () => {
+          sends++;
+          throw new ChannelError("CHANNEL_CONNECTION_LOST", "busy", { retryAfterS: 7_200 });
+        },
+      });
+      await expect.poll(() => dueIn(database, id), { timeout: 10_000 }).toBeGreaterThan(7_000);
+      await setBack(database, id);
+      await expect.poll(() => dueIn(database, id), { timeout: 10_000 }).toBeLessThanOrEqual(7_200);
+      expect(await dueIn(database, id)).toBeGreaterThan(7_000);
+      expect(sends).toBe(1);
+    });
+  });
+
+  it("sends nothing a second time that is on its way when the database's clock is set forward by an hour", async () => {
+    const database = await open();
+    const [turn, other] = [await ended(database), await ended(database)];
+    const id = `chat-${turn}`;
+    await put(database, turn, id, ["one"]);
+    const sent = Promise.withResolvers<void>();
+    onTestFinished(() => sent.resolve());
+    const sends: string[] = [];
+    const outbox = start(database, {
+      [id]: async ({ text: value }) => {
+        sends.push(value);
+        if (value === "one") await sent.promise;
+      },
+    });
+    await expect.poll(() => sends).toEqual(["one"]);
+    // Times that were stored before lie an hour behind then.
+    await database.query(
+      "update outbox set next_attempt_at = next_attempt_at - interval '1 hour', sent_at = sent_at - interval '1 hour' where channel = $1",
+      [id],
+    );
+    await put(database, other, id, ["two"]);
+    outbox.kick();
+    await expect.poll(() => sends).toEqual(["one", "two"]);
+    sent.resolve();
+    await expect
+      .poll(
+        async () => (await database.query("select 1 from outbox where channel = $1 and state = 'sent'", [id])).count,
+      )
+      .toBe(2);
+    expect(sends).toEqual(["one", "two"]);
   });
 
   it("sends on one channel while another one hangs, which it gives no more than it takes", async () => {
