@@ -7,8 +7,8 @@
 import type { Database } from "../contracts/database.ts";
 import type { Logger } from "../contracts/ports.ts";
 
-/** The row has no claim, or one that was not renewed in time. */
-export const UNCLAIMED = "(claimed_until is null or claimed_until < now())";
+/** The row has no claim, or one that was not renewed in time; none lasts for minutes, but one from before a clock was set back. */
+export const UNCLAIMED = "(claimed_until is null or claimed_until not between now() and now() + interval '5 minutes')";
 /** In the `set` of an update. */
 export const RELEASED = "claimed_by = null, claimed_until = null";
 /** Expression for `claimed_until`; the parameter has milliseconds. */

@@ -46,6 +46,13 @@ describeEachDatabase("a claim", (open, backend) => {
     expect(await claim(database, randomUUID(), 1_000)).not.toBeNull();
   });
 
+  it("that ends an hour from now is from before the clock was set back, and holds nobody up", async () => {
+    const database = await open({ fresh: true });
+    await claimed(database);
+    await database.query("update compaction_work set claimed_until = claimed_until + interval '1 hour'");
+    expect(await claim(database, randomUUID(), 1_000)).not.toBeNull();
+  });
+
   it("that another owner has by now ends the work on its row, and stays that one's", async () => {
     const database = await open({ fresh: true });
     const owner = await claimed(database);
