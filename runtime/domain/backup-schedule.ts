@@ -1,6 +1,7 @@
 /** When a scheduled backup is due, what it is called, and which older ones it replaces. Times are milliseconds since 1970. */
 
 import type { BackupState } from "../contracts/backups.ts";
+import { isAhead } from "./clock-skew.ts";
 
 export interface BackupFile {
   readonly name: string;
@@ -23,8 +24,6 @@ export interface BackupHistory {
   readonly failure: BackupFailure | null;
 }
 
-/** Clocks of two nodes differ; a time further ahead was written under a clock that was wrong. */
-const MAX_SKEW_MS = 5 * 60_000;
 const FIRST_RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 3_600_000;
 
@@ -75,10 +74,6 @@ export function backupState({ last, failure, everyMs, empty }: BackupFacts, now:
   if (failure !== null) return "failing";
   if (last === null || isAhead(last, now)) return empty ? "empty" : "waiting";
   return now - last > 2 * everyMs ? "late" : "good";
-}
-
-function isAhead(at: number, now: number): boolean {
-  return at > now + MAX_SKEW_MS;
 }
 
 /** Without a difference of infinities. */

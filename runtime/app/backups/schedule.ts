@@ -45,8 +45,8 @@ export class BackupSchedule {
   readonly #firstAt: number;
   /** Taken by this process, and not recorded yet. */
   #taken: LastBackup | null = null;
-  /** Until then other nodes come first. */
-  #yieldUntil = 0;
+  /** Until then, by the monotonic clock, other nodes come first. */
+  #yieldUntil = Number.NEGATIVE_INFINITY;
 
   constructor(deps: BackupScheduleDeps) {
     this.#deps = deps;
@@ -57,7 +57,7 @@ export class BackupSchedule {
   async run(signal: AbortSignal): Promise<void> {
     const { leases, node, place, everyMs, isDraining, clock } = this.#deps;
     if (isDraining()) return this.release();
-    if (clock.monotonic() < this.#firstAt || this.#now() < this.#yieldUntil) return;
+    if (clock.monotonic() < Math.max(this.#firstAt, this.#yieldUntil)) return;
     if ((await leases.acquire(BACKUP_LEASE, node.id, LEASE_MS, place)) === null) return;
     const record = await this.#withTaken(recordOf(await leases.read(BACKUP_LEASE)));
     const last = await this.#lastOf(record);
@@ -72,7 +72,7 @@ export class BackupSchedule {
   }
 
   async #attempt(record: BackupRecord, last: LastBackup | null, signal: AbortSignal): Promise<void> {
-    const { leases, node, logger } = this.#deps;
+    const { leases, node, everyMs, clock, logger } = this.#deps;
     // Also before: where the disk is full, a lower `keep` makes the room.
     await this.#removeSurplus();
     try {
@@ -96,7 +96,8 @@ export class BackupSchedule {
         logger.error({ err }, "the scheduled backup failed; older ones are kept, and it is tried again");
       await leases.note(BACKUP_LEASE, node.id, { failure });
       await this.release();
-      this.#yieldUntil = nextBackup({ last: null, failure }, this.#deps.everyMs, at) + 2 * BACKUP_TICK_MS;
+      const pauseMs = nextBackup({ last: null, failure }, everyMs, at) - at;
+      this.#yieldUntil = clock.monotonic() + pauseMs + 2 * BACKUP_TICK_MS;
       return;
     }
     await this.#record(this.#taken);

@@ -6,6 +6,7 @@
 import { CairnError, RuntimeError } from "../../contracts/errors.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
 import type { ScheduleRun, ScheduleStatus } from "../../contracts/schedules.ts";
+import { isAhead } from "../../domain/clock-skew.ts";
 import type { Schedules, Turns } from "../api.ts";
 import type { Placement } from "../turn/placement.ts";
 import { definitionOf, messageOf, type Schedule } from "./schedule.ts";
@@ -93,6 +94,8 @@ export class ScheduledTurns implements Schedules {
     const now = this.#now();
     if (row?.definition !== definitionOf(schedule)) return store.begin(schedule, now);
     if (!schedule.enabled || row.paused) return;
+    // The clock was set back. What has been started for a time that comes again is found in the inbox, and is not started twice.
+    if (isAhead(row.plannedAt, now)) return store.setBack(schedule, now);
     const due = schedule.plan.latest(row.plannedAt, now);
     if (due === null) return;
     const planned = new Date(due).toISOString();

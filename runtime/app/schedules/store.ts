@@ -54,6 +54,13 @@ export function createScheduleStore(database: Pick<Database, "query">) {
         [schedule.agent, schedule.name, definitionOf(schedule), new Date(at)],
       );
     },
+    /** What is planned from the given time on is not done with. */
+    async setBack({ agent, name }: Schedule, at: number): Promise<void> {
+      await database.query(
+        "/* schedule:set-back */ update schedules set planned_at = $3 where agent = $1 and name = $2 and planned_at > $3",
+        [agent, name, new Date(at)],
+      );
+    },
     /** The planned time is done with, by this run. */
     async advance({ agent, name }: Schedule, plannedAt: number, run: StartedRun, at: number): Promise<void> {
       await database.query(

@@ -27,11 +27,11 @@ interface GivenNode {
 
 /** A node of the store with a disk of its own, on a clock that the test turns. */
 async function nodeOf(database: Database, name = "one", given: GivenNode = {}) {
-  const time = { now: START };
+  const time = { now: START, setBackMs: 0 };
   const disk = { space: ROOM };
   const dir = given.dir ?? (await temporaryDirectory());
   const directory = new BackupDirectory(join(dir, "backups"), async () => disk.space);
-  const clock = { now: () => new Date(time.now), monotonic: () => time.now };
+  const clock = { now: () => new Date(time.now), monotonic: () => time.now + time.setBackMs };
   const archives = createArchives({
     database,
     writer: writerOf(database),
@@ -293,6 +293,22 @@ describeDatabase("scheduled backups", (open) => {
     await two.run();
     expect(await two.names()).toHaveLength(1);
     expect(await one.backups.status()).toMatchObject({ state: "good", last: { node: "two" } });
+  });
+
+  it("are tried again after a failure although the clock was set back by an hour since", async () => {
+    const database = await open({ fresh: true });
+    await filled(database);
+    const node = await nodeOf(database);
+    node.disk.space = { free: 0, total: 1e12 };
+    await node.run();
+    node.disk.space = ROOM;
+    node.time.setBackMs = HOUR;
+    node.time.now -= HOUR;
+    await node.run();
+    expect(await node.names()).toEqual([]);
+    node.time.now += 5 * 60_000;
+    await node.run();
+    expect(await node.names()).toHaveLength(1);
   });
 
   it("are told from files that were cut off since, when they are read again", async () => {

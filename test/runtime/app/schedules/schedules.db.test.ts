@@ -166,6 +166,25 @@ describeEachDatabase("a schedule", (open) => {
     expect((await one.ids()).slice(1)).toEqual(["schedule:morning:2030-01-31T09:00:00.000Z"]);
   });
 
+  it("goes on, and starts nothing twice, when the clock was ahead by a day for a while", async () => {
+    const one = await world(await open());
+    const node = one.node([one.schedule({ cron: "*/30 * * * *" })]);
+    const at = async (now: number) => {
+      one.time.now = now;
+      await node.tick(NEVER);
+      await untilIdle(one);
+    };
+    for (const now of [START, START + 24 * HOUR, START + MINUTE, START + 31 * MINUTE, START + 61 * MINUTE])
+      await at(now);
+    const times = ["02-01T07:30", "01-31T08:00", "01-31T08:30"];
+    const ids = times.map((time) => `schedule:morning:2030-${time}:00.000Z`);
+    expect(await one.ids()).toEqual(ids);
+    // The time that came while the clock was wrong.
+    await at(START + 24 * HOUR + MINUTE);
+    expect(await one.ids()).toEqual(ids);
+    expect(await node.list()).toMatchObject([{ next_at: "2030-02-01T08:00:00.000Z", problem: null }]);
+  });
+
   it.each<[string, Partial<Schedule>]>([
     ["another cron", { cron: "0 8 * * *" }],
     ["another time zone", { timezone: "Europe/Berlin" }],
