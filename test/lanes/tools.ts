@@ -78,6 +78,8 @@ const PROBES = {
   bash: () => works("bash", ["--version"]),
   zsh: () => works("zsh", ["--version"]),
   fish: () => works("fish", ["--version"]),
+  /** Turns the clock of a process while it runs. */
+  faketime: () => works("faketime", ["-m", "-f", "+0", "true"]),
   systemd: () => works("systemd-analyze", ["--version"]),
   /** Only root can act as another user. */
   root,
