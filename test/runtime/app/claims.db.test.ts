@@ -123,7 +123,7 @@ describeEachDatabase("a claim", (open, backend) => {
     await claims.catchUp();
     expect(await rowOf(database)).toMatchObject({ owner: backend === "embedded" ? null : dead });
     const living = randomUUID();
-    await database.query("update compaction_work set claimed_by = $1, claimed_until = now() + interval '1 h'", [
+    await database.query("update compaction_work set claimed_by = $1, claimed_until = now() + interval '4 minutes'", [
       living,
     ]);
     await claims.catchUp();

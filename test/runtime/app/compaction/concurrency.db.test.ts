@@ -62,7 +62,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
     const running = compactor.run(never);
     await fake.waitForRequests(1, 45_000);
     await database.query(
-      `update compaction_work set claimed_by = gen_random_uuid(), claimed_until = now() + interval '1 hour'
+      `update compaction_work set claimed_by = gen_random_uuid(), claimed_until = now() + interval '4 minutes'
        where claimed_by is null`,
     );
     store.disconnect();
@@ -122,7 +122,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
     const slow = compactorOf(notEmbedded(database), fake, { parallel: 1 }).run(never);
     await fake.waitForRequests(1);
     await database.query(
-      `update compaction_work set claimed_by = gen_random_uuid(), claimed_until = now() + interval '1 hour'
+      `update compaction_work set claimed_by = gen_random_uuid(), claimed_until = now() + interval '4 minutes'
        where conversation_id = $1`,
       [id],
     );
@@ -164,7 +164,7 @@ describeEachDatabase("compactors of one store", (open, backend) => {
     const hung = compactorOf(database, fake, { parallel: 1, times }).run(never);
     await fake.waitForRequests(1);
     await database.query(
-      `update compaction_work set claimed_by = gen_random_uuid(), claimed_until = now() + interval '1 hour'
+      `update compaction_work set claimed_by = gen_random_uuid(), claimed_until = now() + interval '4 minutes'
        where conversation_id = $1`,
       [id],
     );

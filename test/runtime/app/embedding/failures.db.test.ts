@@ -66,7 +66,7 @@ describeEachDatabase("embedding, when something fails,", (open, backend) => {
     const [others] = await fill(database, 1, "claimed by a living one");
     await database.query(
       `insert into embedding_work (model_id, kind, id, claimed_by, claimed_until)
-       values (1, 'message', $1, $2, now() + interval '1 hour')`,
+       values (1, 'message', $1, $2, now() + interval '4 minutes')`,
       [others, v7()],
     );
     store.come();
