@@ -86,6 +86,8 @@ describe.skipIf(lacks("faketime"))("a clock that jumps by an hour", () => {
     one.expectAnswer("which year");
     await one.node().call("/api/admin/schedules/main/yearly/run", {});
     await expect.poll(() => one.node().output(), EVENTUALLY).toContain("a reply could not be sent");
+    // Behind the statement that stores its pause.
+    await one.hourly();
     await one.turn(-HOUR_S);
     one.fake.fault = "none";
     await one.expectSent();
