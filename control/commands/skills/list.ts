@@ -12,8 +12,9 @@ export interface SkillListResult {
 
 export default class SkillsList extends BaseCommand<SkillListResult> {
   static override description =
-    "List the skills of skill_dirs and of the workspaces\n\n" +
-    "A skill is a folder with a SKILL.md, whose front matter names and describes it. One that cannot be used is listed with the reason.";
+    "List the skills that agents get\n\n" +
+    "Skills are folders with a SKILL.md, in skill_dirs and in skills/ of a workspace. One that agents do not get is listed with the " +
+    "reason, such as a SKILL.md that cannot be read, or another skill with its name that comes first.";
 
   static override examples = ["<%= config.bin %> skills list", "<%= config.bin %> skills list --json"];
 
@@ -28,8 +29,8 @@ export default class SkillsList extends BaseCommand<SkillListResult> {
     return skills
       .map(({ name, description, problem, agents, path }) => {
         const words = problem === null ? visible(description) : mark.error(visible(problem));
-        const whose = agents.length === 0 ? "" : mark.dim(` (${agents.join(", ")})`);
-        return `${mark.name(visible(name))}  ${words}${whose}\n  ${mark.dim(path)}`;
+        const whose = problem === null ? mark.dim(` (${agents.join(", ") || "no agent has the tool skill_list"})`) : "";
+        return `${mark.name(visible(name))}  ${words}${whose}\n  ${mark.dim(visible(path))}`;
       })
       .join("\n");
   }

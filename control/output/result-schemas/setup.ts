@@ -29,6 +29,13 @@ const plugin = z.strictObject({
   problem: z.string().nullable(),
 });
 
+const skillIssue = z.strictObject({
+  file: z.string(),
+  key: z.string().nullable().describe("Of the front matter; null where it is about the file"),
+  line: z.number().int().nullable(),
+  message: z.string(),
+});
+
 const switched = edit.extend({ agent: z.string(), provider: z.string(), model: z.string().nullable() });
 
 export const init = z.strictObject({
@@ -124,12 +131,22 @@ export const SETUP_SCHEMAS = {
         name: z.string(),
         description: z.string(),
         triggers: z.array(z.string()),
+        license: z.string().nullable(),
+        compatibility: z.string().nullable(),
         path: z.string(),
         source: z.enum(["skill_dirs", "workspace"]),
-        agents: z.array(z.string()),
-        problem: z.string().nullable(),
+        agents: z.array(z.string()).describe("That get it"),
+        problem: z.string().nullable().describe("Why agents do not get it"),
       }),
     ),
+  }),
+  "skill-init": z.strictObject({ name: z.string(), path: z.string(), files: z.array(z.string()) }),
+  "skill-validate": z.strictObject({
+    valid: z.boolean(),
+    name: z.string(),
+    path: z.string(),
+    errors: z.array(skillIssue),
+    warnings: z.array(skillIssue),
   }),
   completion: z.strictObject({ shell: z.enum(["bash", "zsh", "fish"]), script: z.string() }),
 } as const;
