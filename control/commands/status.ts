@@ -148,6 +148,13 @@ function mcpRows({ mcp = {} }: Health, mark: Mark): [string, string][] {
   });
 }
 
+function skillRows({ skills }: Health, mark: Mark): [string, string][] {
+  return (skills?.skipped ?? []).map(({ path, problem }) => [
+    "skill",
+    `${visible(path)} ${mark.warn(`is skipped: ${visible(problem)}`)}`,
+  ]);
+}
+
 function healthRows(health: Health, mark: Mark): [string, string][] {
   const { agents, providers, channels, memory } = health;
   const backend = typeof memory["backend"] === "string" ? memory["backend"] : "unknown";
@@ -176,5 +183,6 @@ function healthRows(health: Health, mark: Mark): [string, string][] {
       `${id}${platform === id ? "" : ` (${platform})`} ${state}${reason ? `: ${reason}` : ""}`,
     ]),
     ...mcpRows(health, mark),
+    ...skillRows(health, mark),
   ];
 }

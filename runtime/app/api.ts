@@ -168,6 +168,12 @@ export interface HealthReport {
   /** Those that somebody should see to; null where the store does not answer. */
   readonly schedules: readonly { readonly agent: string; readonly name: string; readonly problem: string }[] | null;
   readonly audit: { readonly failing: string | null; readonly lost: number };
+  readonly skills: {
+    /** Of all agents. */
+    readonly usable: number;
+    /** At most 20. */
+    readonly skipped: readonly { readonly path: string; readonly problem: string }[];
+  };
   readonly schema_version: number | null;
 }
 

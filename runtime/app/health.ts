@@ -8,6 +8,7 @@ import type { Backups, Health, HealthReport, HealthStatus, McpServers, MeshRepor
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { Receivers } from "./receivers.ts";
 import { readServerReport } from "./server-report.ts";
+import type { SkillLibrary } from "./skills/library.ts";
 import type { Agent } from "./turn/agents.ts";
 import type { Dispatcher } from "./turn/dispatcher.ts";
 import type { ProviderCircuits } from "./turn/provider-circuits.ts";
@@ -39,6 +40,7 @@ export interface HealthDeps {
   readonly backups: Pick<Backups, "status">;
   readonly schedules: Pick<Schedules, "list">;
   readonly mcpServers: Pick<McpServers, "report">;
+  readonly skills: Pick<SkillLibrary, "report">;
 }
 
 export type NodeState = "starting" | "running" | "draining" | "stopped";
@@ -47,8 +49,11 @@ export type NodeState = "starting" | "running" | "draining" | "stopped";
 const PROVIDER_ANSWER_MS = 30_000;
 const PROVIDER_DEADLINE_MS = 2_000;
 const SERVER_DEADLINE_MS = 2_000;
+const MAX_SKIPPED = 20;
 /** Where the store does not answer. */
 const NO_MESH: MeshReport = { enabled: false, standing: null, members: 0, problem: null };
+/** Where the disk does not answer. */
+const NO_SKILLS: HealthReport["skills"] = { usable: 0, skipped: [] };
 
 export function createHealth(deps: HealthDeps): Health {
   const { clock, database } = deps;
@@ -103,6 +108,11 @@ export function createHealth(deps: HealthDeps): Health {
     return all.flatMap(({ agent, name, problem }) => (problem === null ? [] : [{ agent, name, problem }]));
   }
 
+  async function skills(): Promise<HealthReport["skills"]> {
+    const { usable, skipped } = await deps.skills.report();
+    return { usable, skipped: skipped.slice(0, MAX_SKIPPED).map(({ path, problem }) => ({ path, problem })) };
+  }
+
   function channels(): HealthReport["channels"] {
     return Object.fromEntries(
       [...deps.channels].map(([id, channel]) => [
@@ -129,7 +139,7 @@ export function createHealth(deps: HealthDeps): Health {
 
   return {
     async report() {
-      const [memory, server, backup, schedules, available, agentStates, queues, mesh] = await Promise.all([
+      const [memory, server, backup, schedules, available, agentStates, queues, mesh, skillReport] = await Promise.all([
         database.status(),
         withDeadline(readServerReport(database, clock), SERVER_DEADLINE_MS, null),
         withDeadline(
@@ -149,6 +159,11 @@ export function createHealth(deps: HealthDeps): Health {
           deps.mesh().catch(() => NO_MESH),
           SERVER_DEADLINE_MS,
           NO_MESH,
+        ),
+        withDeadline(
+          skills().catch(() => NO_SKILLS),
+          SERVER_DEADLINE_MS,
+          NO_SKILLS,
         ),
       ]);
       const state = deps.state();
@@ -171,6 +186,7 @@ export function createHealth(deps: HealthDeps): Health {
         backup,
         schedules,
         audit: deps.audit(),
+        skills: skillReport,
         schema_version: deps.schemaVersion(),
       };
     },

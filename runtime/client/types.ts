@@ -134,6 +134,11 @@ export interface Health {
   readonly backup?: BackupStatus | null;
   /** Schedules that somebody should see to; null where the store does not answer. An older node does not report it. */
   readonly schedules?: readonly { readonly agent: string; readonly name: string; readonly problem: string }[] | null;
+  /** Skills that agents get, and folders that they do not get; absent of an older node. */
+  readonly skills?: {
+    readonly usable: number;
+    readonly skipped: readonly { readonly path: string; readonly problem: string }[];
+  };
   /** Why lines of the audit log are being lost, null where none are, and how many since the start. An older node does not report it. */
   readonly audit?: { readonly failing: string | null; readonly lost: number };
   readonly schema_version: number | null;

@@ -29,7 +29,7 @@ export interface NotImplemented {
 export const BUILT_CHANNELS: readonly string[] = [agent.id, ...CHANNELS.map(({ id }) => id)];
 
 /** Tools that agents will have: the keys of `tools` beyond those that have a manifest. */
-export const UNBUILT_TOOLS = ["coding_pipeline", "subagent_spawn", "skill_list", "skill_manage"] as const;
+export const UNBUILT_TOOLS = ["coding_pipeline", "subagent_spawn", "skill_manage"] as const;
 
 const VOICE_KEYS = ["transcription", "speech", "keep_audio"] as const;
 /** Of chat platforms. */
@@ -71,7 +71,6 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
   },
   ...UNBUILT_TOOLS.map((tool) => warning(`tools.${tool}`, "this version offers agents no such tool")),
   warning("plugin_dirs", "this version loads no plugins: they are listed, and copied into images"),
-  warning("skill_dirs", "this version gives agents no skills: they are listed, and copied into images"),
   warning("telemetry.otlp", "this version sends no traces and no metrics: /metrics has the metrics"),
 ];
 

@@ -24,7 +24,7 @@ export const configSchema = section({
   tools: toolsSection.prefault({}),
   mcp: mcpSection.prefault({}),
   plugin_dirs: list(path()).default([]).describe("Directories with plugins."),
-  skill_dirs: list(path()).default([]).describe("Directories with skills."),
+  skill_dirs: list(path()).default([]).describe("Directories with skills: a folder with a SKILL.md each (skills.md)."),
   deployment: deploymentSection.prefault({}),
   telemetry: telemetrySection.prefault({}),
 }).describe("Cairn's configuration: cairn.yaml.");

@@ -116,11 +116,15 @@ export const HOOK_EVENTS: Readonly<Record<HookEvent, HookEventTraits>> = {
   },
   "turn:reflect": { description: "After a turn is stored and answered, off its path.", policy: "open", stops: null },
   "skill:before": {
-    description: "Before a skill is loaded into the prompt.",
+    description: "Before a skill's text, or one of its files, is given to the model; it may be refused.",
     policy: "closed",
-    stops: "The skill is not loaded.",
+    stops: "The skill is not loaded; the model reads that it may not be used.",
   },
-  "skill:after": { description: "After a skill has been used.", policy: "open", stops: null },
+  "skill:after": {
+    description: "After a skill's text or file has been read for the model.",
+    policy: "open",
+    stops: null,
+  },
   "session:start": { description: "When a session opens a conversation.", policy: "open", stops: null },
   "session:end": { description: "When a session's conversation is closed by /new.", policy: "open", stops: null },
   "compact:before": {

@@ -73,6 +73,17 @@ export function assertOneName({ nlink }: Pick<Stats, "nlink">): void {
   if (nlink > 1) throw new FileRefused("hard_link");
 }
 
+/** The same file with the same content. The change time cannot be set by a program, and it covers a new name for the same file. */
+export function isUnchanged(before: Stats, now: Stats): boolean {
+  return (
+    before.ino === now.ino &&
+    before.dev === now.dev &&
+    before.size === now.size &&
+    before.mtimeMs === now.mtimeMs &&
+    before.ctimeMs === now.ctimeMs
+  );
+}
+
 /** Up to `length` bytes: what is appended meanwhile is not waited for. */
 async function readBytes(handle: FileHandle, length: number, signal: AbortSignal | undefined): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length);

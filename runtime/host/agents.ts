@@ -22,6 +22,7 @@ import { TOOLS } from "../plugins/tools/manifests.ts";
 import { createProviders } from "./providers.ts";
 import { serviceFiles } from "./service-files.ts";
 import { delegationSettings, isDisabled, shellSettings, webFetchSettings, webSearchSettings } from "./settings.ts";
+import { composeSkills, type SkillParts } from "./skills.ts";
 
 /** Room for a reply where the provider has no `max_tokens`. */
 const REPLY_TOKENS = 8_192;
@@ -48,6 +49,7 @@ export interface AgentParts {
   readonly hooks: HookPipeline;
   /** Null where the configuration has switched it off for tool calls. */
   readonly audit: AuditLog | null;
+  readonly skills: SkillParts;
 }
 
 export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
@@ -66,10 +68,12 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
   const protectedPaths = serviceFiles(loaded);
   const workspaces = Object.keys(config.agents).map((name) => agentWorkspace(config, name));
   const gate = createWorkspaceGate({ protectedPaths, workspaces });
+  const skills = composeSkills(config, () => hooks, logger);
   const enabled = TOOLS.filter(({ id }) => !isDisabled(loaded, id));
   const needs: ToolNeeds = {
     memoryTools,
     todoLists,
+    skills: skills.use,
     gate,
     shell: shellSettings(loaded),
     delegation: delegationSettings(loaded),
@@ -91,7 +95,7 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
   warnOfUnknownTools(config, builtIn, logger);
   const tools = new ToolRegistry(builtIn);
   const audit = config.runtime.safety.audit ? createAuditLog({ file: auditFile, redact }) : null;
-  return { agents: createAgents(config, workspacesOfOthers), tools, providers, hooks, audit };
+  return { agents: createAgents(config, workspacesOfOthers), tools, providers, hooks, audit, skills };
 }
 
 function createAgents(config: Config, workspacesOfOthers: string): Map<string, Agent> {

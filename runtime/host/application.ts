@@ -95,6 +95,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       backups: parts.backups.backups,
       schedules: parts.schedules,
       mcpServers: parts.mcpServers,
+      skills: parts.agents.skills.library,
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     webhooks: new Map(

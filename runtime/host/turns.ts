@@ -43,6 +43,7 @@ import { isoDay } from "../domain/time-window.ts";
 import type { Prices } from "../domain/usage.ts";
 import type { AuditLog } from "../plugins/hooks/safety/index.ts";
 import type { Service } from "./services.ts";
+import type { SkillParts } from "./skills.ts";
 import { createTestTurn, testAgent, testProvider } from "./test-turn.ts";
 
 export interface TurnParts {
@@ -65,6 +66,7 @@ export interface TurnParts {
   readonly hooks: HookPipeline;
   /** Of tool calls; null where it is switched off. */
   readonly audit: AuditLog | null;
+  readonly skills: SkillParts;
   readonly limits: TurnLimits;
   readonly node: { readonly id: string; readonly name: string };
   /** One start of the process. */
@@ -146,6 +148,7 @@ export function composeTurns(parts: TurnParts) {
     store,
     places,
     prompts: createPromptBuilder({ logger }),
+    skills: parts.skills.use,
     callModel: createModelCaller({
       providers: withOwn.providers,
       hooks,

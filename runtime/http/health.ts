@@ -129,6 +129,14 @@ const reportSchema = z.object({
     .array(z.object({ agent: z.string(), name: z.string(), problem: z.string() }))
     .nullable()
     .describe("Those that somebody should see to: late, or the last run failed. Null where the store does not answer."),
+  skills: z
+    .object({
+      usable: z.number().describe("Skills that some agent gets."),
+      skipped: z
+        .array(z.object({ path: z.string(), problem: z.string() }))
+        .describe("Agents do not get them; at most 20."),
+    })
+    .describe("`status` does not depend on them."),
   audit: z.object({
     failing: z
       .string()

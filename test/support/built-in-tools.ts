@@ -10,6 +10,12 @@ export function builtInTools(): Promise<Tool[]> {
   const needs = {
     memoryTools: createFakeApplication().memoryTools,
     todoLists: { replace: async () => undefined },
+    skills: {
+      list: async () => "",
+      load: async () => "",
+      read: async () => "",
+      prompt: async () => ({ list: "", triggered: "" }),
+    },
     gate: createWorkspaceGate({ protectedPaths: [] }),
     shell: SHELL_DEFAULTS,
     delegation: { timeoutMs: 600_000, maxDepth: 3, agents: [{ name: "main", description: null }] },

@@ -565,6 +565,7 @@ export function healthy(): HealthReport {
     mesh: { enabled: false, standing: null, members: 0, problem: null },
     backup: NO_BACKUP,
     audit: { failing: null, lost: 0 },
+    skills: { usable: 0, skipped: [] },
     schedules: [],
     schema_version: 3,
   };

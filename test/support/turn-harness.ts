@@ -15,6 +15,7 @@ import { createLeaseTable } from "../../runtime/app/leases.ts";
 import { createAgentPlaces } from "../../runtime/app/mesh/agent-places.ts";
 import { createPairings } from "../../runtime/app/pairings.ts";
 import { createMemory } from "../../runtime/app/recall/memory.ts";
+import type { SkillUse } from "../../runtime/app/skills/skill-use.ts";
 import { ToolRegistry } from "../../runtime/app/tool-registry.ts";
 import { createWriter } from "../../runtime/app/transcript/writer.ts";
 import type { Agent, TurnLimits } from "../../runtime/app/turn/agents.ts";
@@ -78,6 +79,8 @@ export interface HarnessOptions {
   readonly others?: Readonly<Record<string, Script>>;
   readonly tools?: readonly Tool[];
   readonly hooks?: readonly AnyHook[];
+  /** Default: there are none. */
+  readonly skills?: Pick<SkillUse, "prompt">;
   readonly agent?: Partial<Agent>;
   /** Further agents like it, named `<agent>-<name>`. */
   readonly moreAgents?: readonly string[];
@@ -266,6 +269,7 @@ export async function startHarness(options: HarnessOptions) {
       ...options.compaction,
     }),
     prompts: createPromptBuilder({ logger: options.logger ?? quietLogger }),
+    skills: options.skills ?? { prompt: async () => ({ list: "", triggered: "" }) },
     callModel: createModelCaller({
       providers,
       hooks,

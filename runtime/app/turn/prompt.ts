@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { Logger } from "../../contracts/ports.ts";
 import { codeOf } from "../../contracts/system-errors.ts";
 import { assertRegular } from "../../files/directory.ts";
-import { assertOneName, readBelow, textOf } from "../../files/read-file.ts";
+import { assertOneName, isUnchanged, readBelow, textOf } from "../../files/read-file.ts";
 import { refusalOf } from "../../files/refusal.ts";
 
 /** Every file that exists is taken, in this order; today's notes come last because they change most often. */
@@ -122,17 +122,6 @@ async function lookUp(path: string): Promise<Stats> {
   assertRegular(stats);
   assertOneName(stats);
   return stats;
-}
-
-/** The change time cannot be set by a program, and it covers a new name for the same file. */
-function isUnchanged(before: Stats, now: Stats): boolean {
-  return (
-    before.ino === now.ino &&
-    before.dev === now.dev &&
-    before.size === now.size &&
-    before.mtimeMs === now.mtimeMs &&
-    before.ctimeMs === now.ctimeMs
-  );
 }
 
 function cutText(text: string, cut: boolean): string {

@@ -16,6 +16,7 @@ import { todoPrompt } from "../../domain/todo-list.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import type { AttachmentStore } from "../attachments/store.ts";
 import type { HookPipeline } from "../hooks.ts";
+import type { SkillUse } from "../skills/skill-use.ts";
 import type { Agent, TurnLimits } from "./agents.ts";
 import type { ModelCaller } from "./model-caller.ts";
 import { modelOfAgent } from "./model-of-agent.ts";
@@ -29,6 +30,7 @@ export interface TurnPromptDeps {
   readonly memory: Memory;
   readonly attachments: Pick<AttachmentStore, "load">;
   readonly prompts: PromptBuilder;
+  readonly skills: Pick<SkillUse, "prompt">;
   readonly hooks: HookPipeline;
   readonly compaction: TurnCompaction;
   readonly limits: TurnLimits;
@@ -84,7 +86,7 @@ export async function assemblePrompt(
   calls: SummaryCalls,
 ): Promise<TurnPrompt> {
   const { memory, limits, clock } = deps;
-  const [settings, history, content, system] = await Promise.all([
+  const [settings, history, content, files, skills] = await Promise.all([
     sessionSettings(memory, turn.sessionKey),
     memory.getSessionHistory(turn.sessionKey, {
       limit: HISTORY_ROWS,
@@ -97,12 +99,15 @@ export async function assemblePrompt(
       dateIn(limits.timezone, clock.now()),
       turn.owner ? "owner" : "others",
     ),
+    // They come and go with the tool that reads them.
+    tools.has("skill_list") ? deps.skills.prompt(text, info, signal) : { list: "", triggered: "" },
   ]);
+  const system = [files, skills.list].filter((part) => part !== "").join("\n\n");
   // The turn's own later rows come from its steps, with what the provider must get back.
   const earlier = history.filter((row) => row.metadata.turn_id !== turn.turnId || row.metadata.imported === true);
   const found = await retrieve(deps, turn, agent, text, new Set(history.map((row) => row.id)), signal);
   const todo = tools.has("todo") ? todoPrompt(settings.todo) : "";
-  const retrieved = [todo, found].filter((part) => part !== "").join("\n\n");
+  const retrieved = [skills.triggered, todo, found].filter((part) => part !== "").join("\n\n");
 
   const context = `The time is ${clock.now().toISOString().slice(0, 16)}Z.`;
 

@@ -1,6 +1,7 @@
 /** What a tool is made from: each takes of it what it needs. */
 
 import type { MemoryTools } from "../../app/api.ts";
+import type { SkillUse } from "../../app/skills/skill-use.ts";
 import type { TodoLists } from "../../app/todo-lists.ts";
 import type { PluginManifest } from "../../contracts/plugin.ts";
 import type { Logger, NewId } from "../../contracts/ports.ts";
@@ -15,6 +16,7 @@ import type { WebSearchSettings } from "./web-search/backend.ts";
 export interface ToolNeeds {
   readonly memoryTools: MemoryTools;
   readonly todoLists: TodoLists;
+  readonly skills: SkillUse;
   /** The gate that the workspace fence uses too. */
   readonly gate: WorkspaceGate;
   /** `tools.shell`. */

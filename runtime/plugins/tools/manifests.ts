@@ -10,6 +10,7 @@ import { memoryStats } from "./memory-stats/manifest.ts";
 import { searchGlob } from "./search-glob/manifest.ts";
 import { searchGrep } from "./search-grep/manifest.ts";
 import { shell } from "./shell/manifest.ts";
+import { skillList } from "./skill-list/manifest.ts";
 import { todo } from "./todo/manifest.ts";
 import { webFetch } from "./web-fetch/manifest.ts";
 import { webSearch } from "./web-search/manifest.ts";
@@ -28,6 +29,7 @@ export const TOOLS = [
   memoryGetFull,
   askUser,
   todo,
+  skillList,
   delegateTask,
   webSearch,
   webFetch,

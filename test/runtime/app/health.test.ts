@@ -36,6 +36,7 @@ function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
     backups: { status: async () => Promise.reject(new Error("no store")) },
     schedules: { list: async () => SCHEDULES },
     mcpServers: { report: () => ({}) },
+    skills: { report: async () => ({ usable: 0, skipped: [] }) },
   };
   // What the report reads of them.
   return createHealth(deps as unknown as HealthDeps);

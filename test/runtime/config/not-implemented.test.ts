@@ -49,15 +49,12 @@ test.each<[string, string[]]>([
   ["channels: { telegram: { enabled: off } }", []],
   ["channels: { console: {}, other: { kind: agent } }", ["channels.console warning", "channels.other warning"]],
   ["tools: { shell: { timeout: 10s }, file_read: { enabled: off }, memory_search: {} }", []],
-  ["tools: { skill_list: { enabled: off }, skill_manage: {} }", []],
-  ["tools: { skill_manage: {}, skill_list: { enabled: on } }", ["tools.skill_list warning"]],
+  ["tools: { coding_pipeline: { enabled: off }, skill_list: {} }", []],
+  ["tools: { skill_list: {}, coding_pipeline: { enabled: on } }", ["tools.coding_pipeline warning"]],
   ["tools: { web_fetch: { timeout: 10s }, web_search: { backend: duckduckgo } }", []],
   ["mcp: { servers: { a: { command: x }, b: { url: 'http://127.0.0.1:1' } } }", []],
   ["plugin_dirs: []\nskill_dirs: []\ntelemetry: { otlp: off }", []],
-  [
-    "plugin_dirs: [p]\nskill_dirs: [s]\ntelemetry: { otlp: on }",
-    ["plugin_dirs warning", "skill_dirs warning", "telemetry.otlp warning"],
-  ],
+  ["plugin_dirs: [p]\nskill_dirs: [s]\ntelemetry: { otlp: on }", ["plugin_dirs warning", "telemetry.otlp warning"]],
 ])("%s", async (yaml, expected) => {
   expect(await found(yaml)).toEqual(expected);
 });
