@@ -73,6 +73,7 @@ import { updatesRunning } from "./updates/running.ts";
 import { updatesSource } from "./updates/source.ts";
 import { workspaceExists } from "./workspace/exists.ts";
 import { workspaceFiles } from "./workspace/files.ts";
+import { workspaceSkills } from "./workspace/skills.ts";
 import { workspaceWritable } from "./workspace/writable.ts";
 
 export const CHECKS: readonly Check[] = [
@@ -108,6 +109,7 @@ export const CHECKS: readonly Check[] = [
   workspaceExists,
   workspaceWritable,
   workspaceFiles,
+  workspaceSkills,
   databaseReachable,
   databaseVersion,
   databaseExtensions,

@@ -473,6 +473,14 @@ export const WRONGS: readonly Wrong[] = [
     yaml: `${MINIMAL}plugin_dirs: [plugins]\nskill_dirs: [skills]\n`,
   },
   {
+    id: "workspace.skills",
+    when: "one has no front matter",
+    status: "warn",
+    says: /Agents do not get ship\./,
+    fix: /cairn skill validate/,
+    files: { "workspace/skills/ship/SKILL.md": "# Ship\n" },
+  },
+  {
     id: "config.applied",
     when: "cairn.yaml is newer than the node",
     status: "warn",

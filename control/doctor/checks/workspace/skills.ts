@@ -1,0 +1,26 @@
+/** Whether agents get the skills that are there. */
+
+import { visible } from "../../../output/visible.ts";
+import { listSkills } from "../../../skills/skills.ts";
+import { type Check, pass, skip, warn } from "../check.ts";
+
+export const workspaceSkills: Check = {
+  id: "workspace.skills",
+  subject: "the skills of skill_dirs and of the workspaces",
+  async run(context) {
+    const skills = await listSkills(await context.config());
+    if (skills.length === 0) return skip("There are no skills.");
+    const skipped = skills.filter(({ problem }) => problem !== null);
+    const usable = skills.length - skipped.length;
+    if (skipped.length === 0)
+      return pass(usable === 1 ? "The skill can be used." : `All ${usable} skills can be used.`);
+    return warn(
+      `Agents do not get ${skipped.map(({ name }) => visible(name)).join(", ")}.`,
+      "`cairn skill validate PATH` says what is wrong with a skill; of two with one name rename one.",
+      {
+        details: skipped.map(({ path, problem }) => `${visible(path)}: ${visible(problem ?? "")}`),
+        see: ["config.directories"],
+      },
+    );
+  },
+};
