@@ -4,8 +4,7 @@ import { basename, dirname, resolve } from "node:path";
 import { SKILL_FILE, type Skill, type SkillIssue, type SkippedSkill } from "../contracts/skill.ts";
 import { codeOf } from "../contracts/system-errors.ts";
 import { catalogueOf, type FoundSkill, issueWords, skillOf } from "../domain/skills/catalogue.ts";
-import { parseSkill } from "../domain/skills/front-matter.ts";
-import { checkReferences } from "../domain/skills/references.ts";
+import { checkSkillText } from "../domain/skills/check.ts";
 import { selectTools } from "../domain/tool-selection.ts";
 import { refusalOf } from "../files/refusal.ts";
 import {
@@ -78,7 +77,6 @@ export async function checkSkill(path: string): Promise<CheckedSkill> {
     if (read === null || (!paths.includes(SKILL_FILE) && isWhole && read.stats !== null)) return failed("is not there");
     const { text, problem } = read.folder.content;
     if (text === null) return failed(problem.replace(`${SKILL_FILE} `, ""));
-    const { issues } = parseSkill(name, text);
     const more: readonly SkillIssue[] = isWhole
       ? []
       : [
@@ -90,7 +88,7 @@ export async function checkSkill(path: string): Promise<CheckedSkill> {
             message: "has more files, or lies deeper, than agents are shown",
           },
         ];
-    return { path: folder, name, issues: [...issues, ...checkReferences(text, paths), ...more] };
+    return { path: folder, name, issues: [...checkSkillText(name, text, paths), ...more] };
   } catch (error) {
     return failed(codeOf(error) === "ENOENT" ? "is not there" : `is not read: ${refusalOf(error)}`);
   }

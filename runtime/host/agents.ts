@@ -74,6 +74,7 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
     memoryTools,
     todoLists,
     skills: skills.use,
+    skillLibrary: skills.library,
     gate,
     shell: shellSettings(loaded),
     delegation: delegationSettings(loaded),

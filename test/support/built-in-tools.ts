@@ -10,6 +10,10 @@ export function builtInTools(): Promise<Tool[]> {
   const needs = {
     memoryTools: createFakeApplication().memoryTools,
     todoLists: { replace: async () => undefined },
+    skillLibrary: {
+      catalogue: async () => ({ skills: [], skipped: [] }),
+      report: async () => ({ usable: 0, skipped: [] }),
+    },
     skills: {
       list: async () => "",
       load: async () => "",

@@ -49,7 +49,7 @@ export function createSkillLibrary({ skillDirs, workspaces, logger }: SkillLibra
     const { folders, skipped } = await listFolders(directory);
     const found = await Promise.all(folders.map((folder) => read(directory, folder)));
     const paths = new Set(folders.map((folder) => pathOfSkill(directory, folder)));
-    const parent = pathOfSkill(directory, "");
+    const parent = `${pathOfSkill(directory, "")}/`;
     for (const path of cache.keys()) if (path.startsWith(parent) && !paths.has(path)) cache.delete(path);
     return [...found.filter((one) => one !== null), ...skipped.map((one) => ({ skill: null, skipped: one }))];
   }

@@ -1,6 +1,7 @@
 /** What a tool is made from: each takes of it what it needs. */
 
 import type { MemoryTools } from "../../app/api.ts";
+import type { SkillLibrary } from "../../app/skills/library.ts";
 import type { SkillUse } from "../../app/skills/skill-use.ts";
 import type { TodoLists } from "../../app/todo-lists.ts";
 import type { PluginManifest } from "../../contracts/plugin.ts";
@@ -17,6 +18,7 @@ export interface ToolNeeds {
   readonly memoryTools: MemoryTools;
   readonly todoLists: TodoLists;
   readonly skills: SkillUse;
+  readonly skillLibrary: SkillLibrary;
   /** The gate that the workspace fence uses too. */
   readonly gate: WorkspaceGate;
   /** `tools.shell`. */

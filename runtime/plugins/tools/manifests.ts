@@ -11,6 +11,7 @@ import { searchGlob } from "./search-glob/manifest.ts";
 import { searchGrep } from "./search-grep/manifest.ts";
 import { shell } from "./shell/manifest.ts";
 import { skillList } from "./skill-list/manifest.ts";
+import { skillManage } from "./skill-manage/manifest.ts";
 import { todo } from "./todo/manifest.ts";
 import { webFetch } from "./web-fetch/manifest.ts";
 import { webSearch } from "./web-search/manifest.ts";
@@ -30,6 +31,7 @@ export const TOOLS = [
   askUser,
   todo,
   skillList,
+  skillManage,
   delegateTask,
   webSearch,
   webFetch,

@@ -1,6 +1,6 @@
 /** The whole node with skills on its disk, and a scripted model that does what the message says. */
 
-import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { startOpenAiFake } from "../../fakes/openai/index.ts";
@@ -129,6 +129,36 @@ it("sees skills that come, change and go while it runs", async () => {
   await rm(join(shared, "notes"), { recursive: true });
   await rm(join(own, "notes"), { recursive: true });
   expect((await node.say(read({ name: "notes" }))).last).toContain('There is no skill "notes". There are none.');
+});
+
+const WRITE = {
+  action: "create",
+  name: "ship",
+  content: "---\nname: ship\ndescription: Ships it.\n---\nTag it.\n",
+};
+
+it("gives the next turn a skill that the agent has written, and has the call in the audit log", async () => {
+  const { dir, own, start } = await nodeWith();
+  const node = await start();
+  const { last } = await node.say(`@call skill_manage ${JSON.stringify(WRITE)}\n@then\n@say done`);
+  expect(last).toContain("Created the skill ship.");
+  expect((await node.say("hello")).first).toContain("- ship: Ships it.");
+  expect(await readFile(join(own, "ship", "SKILL.md"), "utf8")).toBe(WRITE.content);
+  const [log = ""] = await readdir(join(dir, "home", "logs", "audit"));
+  const lines = (await readFile(join(dir, "home", "logs", "audit", log), "utf8")).trim().split("\n");
+  expect(lines.map((line) => JSON.parse(line)).filter(({ tool }) => tool === "skill_manage")).toMatchObject([
+    { event: "call", arguments: WRITE },
+    { event: "result", ok: true },
+  ]);
+});
+
+it("writes no skill where a rule of the owner refuses it", async () => {
+  const rule =
+    '{ name: skills, tools: [skill_manage], argument: action, pattern: "^(create|update)$", message: ask me }';
+  const { own, start } = await nodeWith(`runtime: { safety: { rules: [${rule}] } }`);
+  const { last } = await (await start()).say(`@call skill_manage ${JSON.stringify(WRITE)}\n@then\n@say done`);
+  expect(last).toContain('TOOL_REFUSED: The call was refused: rule "skills": ask me.');
+  expect(await readdir(own)).toEqual([]);
 });
 
 it("starts with skills that cannot be used, skips them and says so", async () => {
