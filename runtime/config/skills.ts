@@ -47,7 +47,8 @@ export async function configuredSkills(config: Config): Promise<readonly SkillsO
   );
 }
 
-function hasSkills(config: Config, agent: string): boolean {
+/** Whether an agent has the tool by which skills are read. */
+export function hasSkills(config: Config, agent: string): boolean {
   const tools = config.tools.skill_list.enabled ? [{ name: "skill_list" }] : [];
   return selectTools(tools, config.agents[agent]?.tools).tools.length > 0;
 }

@@ -6,7 +6,7 @@ export const SKILL_FILE = "SKILL.md";
 /** Folder of the skills in a workspace. */
 export const SKILLS_FOLDER = "skills";
 
-/** Folders of one directory that are read, by their names; files of one skill that are listed, and how deep. */
+/** Folders of one directory that are read, by their names; files of one skill that are listed, and folders in which they lie. */
 export const MAX_SKILL_FOLDERS = 100;
 export const MAX_SKILL_FILES = 200;
 export const MAX_SKILL_DEPTH = 5;

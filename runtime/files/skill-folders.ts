@@ -22,6 +22,12 @@ import { assertRegular, listEntries, type OpenDirectory, openBelow, openRoot } f
 import { assertOneName, type FileContent, readFileIn, textOf } from "./read-file.ts";
 import { FileRefused, refusalOf } from "./refusal.ts";
 
+/** Entries of a skill's folder that are looked at. */
+const MAX_ENTRIES = 2_000;
+
+/** Problem of an entry of `skill_dirs` that is not there. */
+export const NO_DIRECTORY = "the directory is not there";
+
 /** A directory with skills: `components` lie below `root`, which is the operator's. */
 export interface SkillDirectory {
   readonly root: string;
@@ -41,7 +47,7 @@ export interface SkillFile {
   readonly bytes: number;
 }
 
-/** A file of the text of SKILL.md, with the state of the file that it was read from. */
+/** A folder with its SKILL.md, and the state of the file that it was read from. */
 export interface ReadSkill {
   readonly folder: SkillFolder;
   /** Null where it could not be read. */
@@ -98,7 +104,7 @@ export async function listFolders(directory: SkillDirectory): Promise<ListedFold
   } catch (error) {
     const isAbsent = codeOf(error) === "ENOENT";
     if (isAbsent && source === "workspace") return { folders: [], skipped: [] };
-    const problem = isAbsent ? "the directory is not there" : refusalOf(error);
+    const problem = isAbsent ? NO_DIRECTORY : refusalOf(error);
     return { folders: [], skipped: [skip("", problem)] };
   }
 }
@@ -131,14 +137,14 @@ export async function statSkill(directory: SkillDirectory, folder: string): Prom
   return stats;
 }
 
-/** All files of a skill but hidden ones, sorted; `more` are not listed. Rejects where its folder cannot be opened. */
+/** The files of a skill but hidden ones, sorted; not `isWhole` where there are more than are listed. Rejects where its folder cannot be opened. */
 export async function listSkillFiles(
   directory: SkillDirectory,
   folder: string,
 ): Promise<{ readonly files: readonly SkillFile[]; readonly isWhole: boolean }> {
   await using opened = await openSkills(directory);
   await using own = await openBelow(opened, [folder]);
-  const found: { files: SkillFile[]; isWhole: boolean } = { files: [], isWhole: true };
+  const found: Collected = { files: [], isWhole: true, entries: 0 };
   await collect(own, "", 0, found);
   return found;
 }
@@ -173,15 +179,18 @@ async function openSkills({ root, components }: SkillDirectory): Promise<OpenDir
   return await openBelow(start, components);
 }
 
-async function collect(
-  directory: OpenDirectory,
-  prefix: string,
-  depth: number,
-  found: { files: SkillFile[]; isWhole: boolean },
-): Promise<void> {
+interface Collected {
+  readonly files: SkillFile[];
+  isWhole: boolean;
+  /** Seen so far: empty folders are no files, and cost time all the same. */
+  entries: number;
+}
+
+async function collect(directory: OpenDirectory, prefix: string, depth: number, found: Collected): Promise<void> {
   for (const entry of await listEntries(directory)) {
     if (isHidden(entry.name)) continue;
-    if (found.files.length >= MAX_SKILL_FILES || depth >= MAX_SKILL_DEPTH) {
+    found.entries += 1;
+    if (found.files.length >= MAX_SKILL_FILES || depth > MAX_SKILL_DEPTH || found.entries > MAX_ENTRIES) {
       found.isWhole = false;
       return;
     }

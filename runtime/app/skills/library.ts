@@ -31,7 +31,7 @@ export interface SkillReport {
 
 export interface SkillLibraryDeps {
   readonly skillDirs: readonly string[];
-  /** Of all agents, for the report. */
+  /** Of the agents that get skills, for the report. */
   readonly workspaces: readonly string[];
   readonly logger: Pick<Logger, "warn">;
 }

@@ -1,6 +1,12 @@
 /** What `skill validate` says of a skill, from its text and the names of its files. Pure. */
 
-import { MAX_SKILL_BYTES, MAX_SKILL_FILES, SKILL_FILE, type SkillIssue } from "../../contracts/skill.ts";
+import {
+  MAX_SKILL_BYTES,
+  MAX_SKILL_DEPTH,
+  MAX_SKILL_FILES,
+  SKILL_FILE,
+  type SkillIssue,
+} from "../../contracts/skill.ts";
 import { parseSkill } from "./front-matter.ts";
 import { checkReferences, pathProblem } from "./references.ts";
 
@@ -19,7 +25,8 @@ export function checkNewSkill(folder: string, text: string, files: readonly stri
     message,
   });
   const paths = files.flatMap((file) => {
-    const problem = pathProblem(file);
+    const isTooDeep = file.split("/").length > MAX_SKILL_DEPTH + 1;
+    const problem = pathProblem(file) ?? (isTooDeep ? `lies in more than ${MAX_SKILL_DEPTH} folders` : null);
     return problem === null ? [] : [issue(file, problem)];
   });
   return [

@@ -140,8 +140,18 @@ describe("a skill that is checked", () => {
     expect((await checkSkill(join(root, "big"))).issues).toMatchObject([
       { message: expect.stringMatching(/at most 65536/) },
     ]);
+    await skill(root, "deep", valid("deep"));
+    await mkdir(join(root, "deep", "a/b/c/d/e/f"), { recursive: true });
+    await writeFile(join(root, "deep", "a/b/c/d/e/x"), "x");
+    expect((await checkSkill(join(root, "deep"))).issues).toEqual([]);
+    await writeFile(join(root, "deep", "a/b/c/d/e/f/x"), "x");
+    const more = [{ message: "has more files, or lies deeper, than agents are shown" }];
+    expect((await checkSkill(join(root, "deep"))).issues).toMatchObject(more);
+    await skill(root, "empty", valid("empty"));
+    for (let n = 0; n < 2_000; n++) await mkdir(join(root, "empty", `d${n}`));
+    expect((await checkSkill(join(root, "empty"))).issues).toMatchObject(more);
     await skill(root, "many", valid("many"));
     for (let n = 0; n < 205; n++) await writeFile(join(root, "many", `${n}.txt`), "x");
-    expect((await checkSkill(join(root, "many"))).issues).toMatchObject([{ message: /more files/ }]);
+    expect((await checkSkill(join(root, "many"))).issues).toMatchObject(more);
   });
 });

@@ -1,5 +1,6 @@
 /** Whether agents get the skills that are there. */
 
+import { NO_DIRECTORY } from "../../../../runtime/files/skill-folders.ts";
 import { visible } from "../../../output/visible.ts";
 import { listSkills } from "../../../skills/skills.ts";
 import { type Check, pass, skip, warn } from "../check.ts";
@@ -8,7 +9,9 @@ export const workspaceSkills: Check = {
   id: "workspace.skills",
   subject: "the skills of skill_dirs and of the workspaces",
   async run(context) {
-    const skills = await listSkills(await context.config());
+    const all = await listSkills(await context.config());
+    // A directory that is missing is a finding of config.directories.
+    const skills = all.filter(({ problem }) => problem !== NO_DIRECTORY);
     if (skills.length === 0) return skip("There are no skills.");
     const skipped = skills.filter(({ problem }) => problem !== null);
     const usable = skills.length - skipped.length;
@@ -19,7 +22,6 @@ export const workspaceSkills: Check = {
       "`cairn skill validate PATH` says what is wrong with a skill; of two with one name rename one.",
       {
         details: skipped.map(({ path, problem }) => `${visible(path)}: ${visible(problem ?? "")}`),
-        see: ["config.directories"],
       },
     );
   },

@@ -1,11 +1,15 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { assembleContext, FIXED_TIME_S } from "../../../../control/deploy/build/context.ts";
 import { prepareSource, revisionOf } from "../../../../control/deploy/build/source.ts";
+import { CONTAINER } from "../../../../infra/plan/types.ts";
+import { createSkillLibrary } from "../../../../runtime/app/skills/library.ts";
+import { ROOT } from "../../../../scripts/lib/paths.js";
 import { lacks } from "../../../lanes/tools.ts";
 import { temporaryDirectory } from "../../../support/deployment.ts";
+import { quietLogger } from "../../../support/quiet-logger.ts";
 
 /** What is installed of the program, as far as the image needs it. */
 const PACKAGE = {
@@ -85,6 +89,24 @@ describe("assembleContext", () => {
     for (const file of await readdir(first, { recursive: true })) {
       expect((await stat(join(first, file))).mtimeMs, file).toBe(FIXED_TIME_S * 1000);
     }
+  });
+
+  it("has skills where the runtime of the image finds them, for the user of the container", async () => {
+    const text = "---\nname: letters\ndescription: How to write letters.\n---\nDear all,\n";
+    const directory = await write(await temporaryDirectory(), { "letters/SKILL.md": text });
+    await chmod(join(directory, "letters", "SKILL.md"), 0o600);
+    const context = await assemble({ skills: [directory] });
+    // The step of the image copies skills/ to what the node's configuration says.
+    const dockerfile = await readFile(join(ROOT, "templates", "image", "Dockerfile"), "utf8");
+    expect(dockerfile).toMatch(/^WORKDIR \/opt\/cairn\n(?:COPY .*\n)*COPY skills\/ \.\/skills\/$/m);
+    expect(CONTAINER.skills).toBe("/opt/cairn/skills");
+    const library = createSkillLibrary({
+      skillDirs: [join(context, "skills", "0")],
+      workspaces: [],
+      logger: quietLogger,
+    });
+    expect(await library.catalogue(null)).toMatchObject({ skills: [{ name: "letters" }], skipped: [] });
+    expect((await stat(join(context, "skills", "0", "letters", "SKILL.md"))).mode & 0o777).toBe(0o644);
   });
 
   it("puts each plugin and skill directory under its number", async () => {

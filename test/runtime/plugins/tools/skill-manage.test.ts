@@ -77,6 +77,11 @@ describe("what would be no skill", () => {
       /\.\.\/x\.md: it leads out of/,
     ],
     ["with an absolute file", { content: text("ship"), files: [{ path: "/etc/x", content: "" }] }, /must be relative/],
+    [
+      "with a deep file",
+      { content: text("ship"), files: [{ path: "a/b/c/d/e/f/x", content: "" }] },
+      /lies in more than 5 folders/,
+    ],
     ["with a hidden file", { content: text("ship"), files: [{ path: ".env", content: "" }] }, /is hidden/],
     [
       "with a file twice",
