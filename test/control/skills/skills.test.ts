@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { scaffoldSkill } from "../../../control/skills/scaffold.ts";
@@ -120,15 +120,23 @@ describe("a new skill", () => {
 describe("a skill that is checked", () => {
   it("is named by its folder or its file, and its references are checked against the disk", async () => {
     const root = await temporaryDirectory();
-    await skill(root, "pdf", `${valid("pdf")}\nSee [a](references/a.md) and [b](references/link.md).\n`);
+    await skill(
+      root,
+      "pdf",
+      `${valid("pdf")}\nSee [a](references/a.md) and [b](references/link.md),\nand references/second.md.\n`,
+    );
     await mkdir(join(root, "pdf", "references"));
     await writeFile(join(root, "pdf", "references", "a.md"), "a");
     await writeFile(join(root, "elsewhere.md"), "b");
     await symlink(join(root, "elsewhere.md"), join(root, "pdf", "references", "link.md"));
+    await link(join(root, "elsewhere.md"), join(root, "pdf", "references", "second.md"));
     const found = await checkSkill(join(root, "pdf", "SKILL.md"));
     expect(found).toMatchObject({
       path: join(root, "pdf"),
-      issues: [{ severity: "error", line: 7, message: "refers to references/link.md, which is not there" }],
+      issues: [
+        { severity: "error", line: 7, message: "refers to references/link.md, which is not there" },
+        { severity: "error", line: 8, message: "refers to references/second.md, which is not there" },
+      ],
     });
     expect((await checkSkill(join(root, "nothing"))).issues).toMatchObject([{ message: "is not there" }]);
     expect((await checkSkill(join(root, "elsewhere.md"))).issues).toMatchObject([{ severity: "error" }]);

@@ -57,9 +57,6 @@ export function createSkillManageTool({ library, gate, newId }: SkillManageDeps)
       const [action, name] = [stringArgument(args, "action"), stringArgument(args, "name")];
       await assertFree(library, workspace, name);
       const located = await gate.locate(workspace, `${SKILLS_FOLDER}/${name}`);
-      if (located.components.join("/") !== `${SKILLS_FOLDER}/${name}`) {
-        throw new ToolError("TOOL_REFUSED", `${SKILLS_FOLDER}/${name}: a part of the path is a symbolic link.`);
-      }
       const target = { root: located.root, name, newId, signal };
       if (action === "delete") return { content: await deleteSkill(target) };
       const content = optionalString(args, "content");

@@ -90,12 +90,20 @@ describeEachDatabase("skills in a turn", (open) => {
 
   it("of a workspace are the owner's, and those of skill_dirs are others', too, where they have the tool", async () => {
     const tools = { others: { include: ["skill_list"] } };
-    const { base, harness, shared, own, shown } = await start([], { agent: { tools } });
+    const workspaces: string[] = [];
+    const seeing: AnyHook = {
+      name: "test of the workspace",
+      event: "skill:before",
+      priority: 50,
+      run: async ({ workspace }) => void workspaces.push(workspace),
+    };
+    const { harness, shared, own, shown } = await start([seeing], { agent: { tools } });
     await writeSkill(shared, "shared", { triggers: ["go"] });
     await writeSkill(own, "private", { triggers: ["go"] });
     const other = { owner: false, address: { channel: "c", conversation: "x", user: "eve" } };
     // What a user puts into a workspace of theirs is no skill.
-    await writeSkill(join(base, "others", "skills"), "planted");
+    await harness.say("go", other);
+    await writeSkill(join(workspaces.at(-1) ?? "", "skills"), "planted");
     await harness.say("go");
     expect(shown().system).toContain("- private:");
     expect(shown().retrieved).toContain("Steps of private.");

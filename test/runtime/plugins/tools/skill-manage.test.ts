@@ -152,6 +152,16 @@ describe("a place that is not the agent's own", () => {
     expect(await readdir(join(place.outside, "ship"))).toEqual(["SKILL.md"]);
   });
 
+  it("is not reached by a link inside the workspace either", async () => {
+    const { place, manage } = await setUp();
+    await writeSkill(place.path("notes"), "ship");
+    await symlink(place.path("notes"), place.path("skills"));
+    for (const action of ["create", "update", "delete"]) {
+      expect(await manage({ action, name: "ship", content: text("ship", "Other.") })).toMatchObject({ isError: true });
+    }
+    expect(await readFile(place.path("notes", "ship", "SKILL.md"), "utf8")).toContain("Steps of ship.");
+  });
+
   it("keeps its content where a file of the skill is a second name of another one", async () => {
     const { place, skills, manage } = await setUp();
     const path = await writeSkill(skills, "ship");
