@@ -1,6 +1,7 @@
 /**
  * An authorization server on loopback that takes PKCE and rotation seriously: a code counts once and with the verifier of
- * its challenge, a refresh token counts once, and using one again ends the whole login, as RFC 9700 asks for.
+ * its challenge, a refresh token counts once, and using one again ends the whole login, as RFC 9700 asks for. Each code
+ * begins a login of its own.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -31,13 +32,17 @@ export interface OAuthFake {
   readonly tokenUrl: string;
   /** Requests of each grant at the token endpoint. */
   readonly counts: { readonly authorization_code: number; readonly refresh_token: number };
-  /** The token that counts now; the one before it is dead. */
+  /** Of the newest login, the token that counts now; the one before it is dead. */
   accessToken(): string | null;
+  /** Whether an access token counts now, of whichever login. */
+  accepts(token: string | undefined): boolean;
+  /** All tokens that were ever given, former ones too. */
+  issued(): readonly string[];
   /** Whether a refresh token was used a second time. */
   reused(): boolean;
   /** For the next requests to the token endpoint, in order. */
   fail(...faults: readonly OAuthFault[]): void;
-  /** Ends the access token that counts now; its refresh token still counts. */
+  /** Ends the access tokens that count now; their refresh tokens still count. */
   expire(): void;
   /** What a user does at the page: the address that the browser is sent back to. */
   consent(authorizeUrl: string, answer?: "allow" | "deny"): string;
@@ -49,26 +54,37 @@ interface Grant {
   readonly redirectUri: string;
 }
 
+interface Login {
+  access: { readonly token: string; readonly endsAt: number } | null;
+  refresh: string | null;
+  readonly spent: Set<string>;
+}
+
 export async function startOAuthFake(options: OAuthFakeOptions): Promise<OAuthFake> {
   const codes = new Map<string, Grant>();
-  const spent = new Set<string>();
+  const logins: Login[] = [];
+  const issued: string[] = [];
   const faults: OAuthFault[] = [];
   const counts = { authorization_code: 0, refresh_token: 0 };
-  let access: string | null = null;
-  let refresh: string | null = null;
+  const { expiresInS = 3_600 } = options;
   let reused = false;
 
-  const issue = (response: ServerResponse): void => {
-    access = `access-${randomBytes(18).toString("base64url")}`;
-    refresh = `refresh-${randomBytes(18).toString("base64url")}`;
+  const issue = (response: ServerResponse, login: Login): void => {
+    const token = `access-${randomBytes(18).toString("base64url")}`;
+    login.access = { token, endsAt: Date.now() + expiresInS * 1_000 };
+    login.refresh = `refresh-${randomBytes(18).toString("base64url")}`;
+    issued.push(token, login.refresh);
     json(response, 200, {
-      access_token: access,
+      access_token: token,
       token_type: "Bearer",
-      expires_in: options.expiresInS ?? 3_600,
+      expires_in: expiresInS,
       scope: "user:inference",
-      ...(options.withoutRefresh ? {} : { refresh_token: refresh }),
+      ...(options.withoutRefresh ? {} : { refresh_token: login.refresh }),
     });
   };
+
+  const countsNow = (login: Login | undefined): string | null =>
+    login?.access && Date.now() < login.access.endsAt ? login.access.token : null;
 
   async function token(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const form = new URLSearchParams(await text(request));
@@ -92,20 +108,27 @@ export async function startOAuthFake(options: OAuthFakeOptions): Promise<OAuthFa
     const challenge = createHash("sha256").update(verifier).digest("base64url");
     const right =
       granted !== undefined && challenge === granted.challenge && form.get("redirect_uri") === granted.redirectUri;
-    if (right) issue(response);
-    else json(response, 400, { error: "invalid_grant" });
+    if (!right) {
+      json(response, 400, { error: "invalid_grant" });
+      return;
+    }
+    const login: Login = { access: null, refresh: null, spent: new Set() };
+    logins.push(login);
+    issue(response, login);
   }
 
   function renew(given: string, response: ServerResponse): void {
-    if (given === refresh) {
-      spent.add(given);
-      issue(response);
+    const login = logins.find((one) => one.refresh === given);
+    if (login !== undefined) {
+      login.spent.add(given);
+      issue(response, login);
       return;
     }
-    if (spent.has(given)) {
+    const ended = logins.find((one) => one.spent.has(given));
+    if (ended !== undefined) {
       reused = true;
-      access = null;
-      refresh = null;
+      ended.access = null;
+      ended.refresh = null;
     }
     json(response, 400, { error: "invalid_grant", error_description: "That refresh token does not count." });
   }
@@ -122,11 +145,13 @@ export async function startOAuthFake(options: OAuthFakeOptions): Promise<OAuthFa
     authorizeUrl: `${url}/authorize`,
     tokenUrl: `${url}/token`,
     counts,
-    accessToken: () => access,
+    accessToken: () => countsNow(logins.at(-1)),
+    accepts: (token) => token !== undefined && logins.some((login) => countsNow(login) === token),
+    issued: () => issued,
     reused: () => reused,
     fail: (...more) => void faults.push(...more),
     expire: () => {
-      access = null;
+      for (const login of logins) login.access = null;
     },
     consent(address, answer = "allow") {
       const { searchParams: asked } = new URL(address);

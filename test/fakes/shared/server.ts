@@ -15,8 +15,8 @@ import type { Wire, WireError } from "./wire.ts";
 export interface FakeOptions {
   /** Default: `directiveScript`. */
   readonly script?: FakeScript;
-  /** When given, requests with another key get 401; null: every one. A function is asked at each request. */
-  readonly apiKey?: string | (() => string | null);
+  /** When given, requests with another key get 401; null: every one. A function is asked at each request, with its key. */
+  readonly apiKey?: string | ((given: string | undefined) => string | null);
   readonly port?: number;
 }
 
@@ -84,7 +84,7 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
 
   const isRefused = (key: string | undefined): boolean => {
     const { apiKey } = options;
-    return apiKey !== undefined && key !== (typeof apiKey === "function" ? apiKey() : apiKey);
+    return apiKey !== undefined && key !== (typeof apiKey === "function" ? apiKey(key) : apiKey);
   };
 
   async function chat(incoming: IncomingMessage, response: ServerResponse, body: unknown, spoken: Wire): Promise<void> {
