@@ -1,5 +1,6 @@
 /** Logins of deployed nodes: each has its own, given to it over its own interface. Nothing of one passes through the stack's state. */
 
+import { existsSync } from "node:fs";
 import type { Tokens } from "../../runtime/client/token-endpoint.ts";
 import {
   credentialsPath,
@@ -158,8 +159,11 @@ export async function logOutOnNode(
     await recordsOf(connection, signal);
     return (await connection.client.removeLogin(provider, { signal })).removed;
   });
-  const here = await withCredentialsLock(home, provider, () => removeCredentials(home, provider), signal);
-  const file = here ? credentialsPath(home, provider) : null;
+  const own = credentialsPath(home, provider);
+  // No directory is made here for a lock around nothing.
+  const here =
+    existsSync(own) && (await withCredentialsLock(home, provider, () => removeCredentials(home, provider), signal));
+  const file = here ? own : null;
   return resultOnNodes("logout", target, [withoutLogin(node, null)], { changed: removed || here, file });
 }
 

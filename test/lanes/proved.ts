@@ -99,6 +99,8 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/runtime/app/recall/plans.nightly.test.ts": "Searches keep their query plans at 200,000 messages.",
   "test/runtime/plugins/tools/landlock.docker.test.ts":
     "Commands of agents in a container reach neither the service's files nor other users'.",
+  "test/e2e/login.docker.test.ts":
+    "On Docker each node of a fleet has a login of its own over refreshes, a restart and a rollout, and no token is beside its volume.",
   "test/e2e/rolling-upgrade.nightly.test.ts":
     "The rolling upgrade of the documents goes as it is printed: forward, back from an image that does not start, and on after a kill.",
   "test/e2e/update-manual.nightly.test.ts":

@@ -27,6 +27,8 @@ export interface Operator {
   document<T>(...args: string[]): Promise<T>;
   /** The error of a command that fails. */
   refused(...args: string[]): Promise<{ readonly code: string; readonly message: string; readonly hint: string }>;
+  /** The same as `cairn`, and what the command says beside it is heard as it comes. */
+  heard<T>(hear: (words: string) => void, ...args: string[]): Promise<T>;
   /** `exec`: what the command prints and how it ends; what comes before `--` may be given with it. */
   enter(
     words: readonly string[],
@@ -62,13 +64,15 @@ export async function operator(
     const [program, ...rest] = [...before(), process.execPath, CAIRN, ...args];
     return [program ?? process.execPath, rest];
   };
-  const run = async (args: readonly string[]) => {
-    const result = await execa(...command([...args, "--json"]), {
+  const run = async (args: readonly string[], hear: (words: string) => void = () => undefined) => {
+    const child = execa(...command([...args, "--json"]), {
       cwd: dir,
       env,
       reject: false,
       stdin: "ignore",
     });
+    child.stderr.on("data", (chunk: Buffer) => hear(chunk.toString("utf8")));
+    const result = await child;
     outputs.push(result.stdout, result.stderr);
     return result;
   };
@@ -77,14 +81,16 @@ export async function operator(
     schemaOf(args)?.parse(document);
     return document;
   };
-  const cairn = async <T>(...args: string[]): Promise<T> => {
-    const { exitCode, stdout, stderr } = await run(args);
+  const heard = async <T>(hear: (words: string) => void, ...args: string[]): Promise<T> => {
+    const { exitCode, stdout, stderr } = await run(args, hear);
     expect(exitCode, `${args.join(" ")}: ${stdout}${stderr}`).toBe(0);
     return checked(args, stdout);
   };
+  const cairn = <T>(...args: string[]): Promise<T> => heard(() => undefined, ...args);
   return {
     dir,
     cairn,
+    heard,
     document: async <T>(...args: string[]) => checked<T>(args, (await run(args)).stdout),
     configure: (config) => writeFile(join(dir, "cairn.yaml"), stringify(config)),
     async refused(...args) {

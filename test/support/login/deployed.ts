@@ -11,6 +11,7 @@ import { deployedDirectory } from "../deployed-directory.ts";
 import { type Deployment, type NodeProcess, TOKEN } from "../node-process.ts";
 import { freePort } from "../ports.ts";
 import { deploymentOf, runningNode } from "../running-node.ts";
+import { consenting } from "./consent.ts";
 import { CLIENT_ID, oauthFake } from "./credentials.ts";
 
 export interface DeployedLogin {
@@ -64,14 +65,8 @@ export async function deployedLogin(
     env,
     async logIn(...argv) {
       const child = cli.start(["login", ...argv], { env });
-      let said = "";
-      child.stderr?.on("data", (piece: Buffer) => {
-        said += piece.toString("utf8");
-        const address = said.split(/\s/).find((word) => word.startsWith(`${oauth.url}/authorize?`));
-        if (address === undefined || !said.endsWith("\n")) return;
-        said = "";
-        void fetch(oauth.consent(address)).then((page) => page.text());
-      });
+      const agree = consenting(oauth);
+      child.stderr?.on("data", (piece: Buffer) => agree(piece.toString("utf8")));
       return outcomeOf(child);
     },
   };
