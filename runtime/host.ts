@@ -8,7 +8,7 @@ import { v7 as newId } from "uuid";
 import { createAttachmentStore } from "./app/attachments/store.ts";
 import { createLeaseTable } from "./app/leases.ts";
 import { createPairings } from "./app/pairings.ts";
-import { createReceivers, type Receivers } from "./app/receivers.ts";
+import { createReceivers } from "./app/receivers.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
 import { createTodoLists } from "./app/todo-lists.ts";
 import { hostableAgents } from "./app/turn/agents.ts";
@@ -106,7 +106,7 @@ async function compose(
   database: Database,
   stopping: AbortSignal,
 ): Promise<ComposedNode> {
-  const { loaded, version, boot, log, maintenance } = options;
+  const { loaded, version, boot, log, maintenance, hide } = options;
   const { config, dir } = loaded;
   const { logger } = log;
   const { paths } = home;
@@ -144,13 +144,14 @@ async function compose(
     workspacesOfOthers: paths.workspacesOfOthers,
     auditFile,
     redact: options.redact,
-    hide: options.hide,
+    hide,
     clock,
     newId,
     logger,
   });
 
-  const mcpServers = await composeMcpServers({ loaded, tools: agentParts.tools, paths, version, clock, newId, logger });
+  const { tools } = agentParts;
+  const mcpServers = await composeMcpServers({ loaded, tools, paths, hide, version, clock, newId, logger });
 
   // Turns: inbox to outbox.
   const pairings = createPairings({ database, randomBytes });
@@ -300,7 +301,7 @@ async function compose(
     channels: channels.byId,
     receivers,
     pairings,
-    logins: createLogins({ providers: config.providers, home: paths.home, clock, hide: options.hide }),
+    logins: createLogins({ config, home: paths.home, clock, hide }),
     lifecycle,
     registry: membership.registry,
     askPeer: async (entry, { timeoutMs, signal }) => peers.to(entry).ping({ timeoutMs, ...(signal ? { signal } : {}) }),
@@ -391,13 +392,9 @@ async function compose(
             mcpServers.service,
             turnWork.services.dispatcher,
             schedules.service,
-            receiving(receivers),
+            { name: "receivers", start: receivers.start, drain: receivers.handOver, stop: receivers.stop },
           ]),
       lifecycle.service({ node: node.id, backend: database.backend, agents: [...agentParts.agents.keys()] }),
     ],
   };
-}
-
-function receiving({ start, handOver: drain, stop }: Receivers): Service {
-  return { name: "receivers", start, drain, stop };
 }

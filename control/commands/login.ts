@@ -3,12 +3,12 @@ import { Args, Flags } from "@oclif/core";
 import { makeOwnHome } from "../../runtime/config/home.ts";
 
 import { browserCommand, openBrowser } from "../login/browser.ts";
-import { keepHere, logIn, loginStatus, logOut } from "../login/login.ts";
+import { type FindEndpoints, keepHere, logIn, loginStatus, logOut } from "../login/login.ts";
 import { checkNode, chosenMembers, keepOnNode, logOutOnNode, onlyMember, statusOnNodes } from "../login/on-nodes.ts";
 import { askForAnswer, readAnswer } from "../login/paste.ts";
 import { loginText } from "../login/render.ts";
 import type { LoginResult } from "../login/result.ts";
-import { loginTarget, saveClientId, withoutClientId } from "../login/target.ts";
+import { loginTarget, saveClientId, withAuthorization, withoutClientId } from "../login/target.ts";
 import { NodeCommand } from "../node-command.ts";
 import { EXIT } from "../output/failure.ts";
 import type { Interruption } from "../output/interruption.ts";
@@ -22,15 +22,17 @@ const WITHOUT_NEW_LOGIN = ["status", "logout"];
 
 export default class Login extends NodeCommand<LoginResult> {
   static override description =
-    "Log in to a provider with a subscription, in place of an API key\n\n" +
-    "Opens the provider's page in the browser and waits for its answer on a port of this machine; with --no-browser the address " +
+    "Log in to a provider with a subscription, in place of an API key, or to an MCP server\n\n" +
+    "Opens the login's page in the browser and waits for its answer on a port of this machine; with --no-browser the address " +
     "that the browser ended at, on whichever machine, is pasted. The tokens are kept in the home directory and are never shown. Of " +
     "a deployed stack, they go to the home directory of a node, over its own interface: each node has a login of its own. The " +
-    "client id of an application of your own has to stand in cairn.yaml: providers.<id>.login.client_id.";
+    "client id of an application of your own has to stand in cairn.yaml: providers.<id>.login.client_id. An MCP server is named " +
+    "as mcp.<id>; it says itself where its logins are, and most register this program by themselves.";
 
   static override examples = [
     "<%= config.bin %> login",
     "<%= config.bin %> login anthropic --no-browser",
+    "<%= config.bin %> login mcp.github",
     "<%= config.bin %> login --node worker",
     "<%= config.bin %> login --status --json",
     "<%= config.bin %> login --logout",
@@ -39,7 +41,7 @@ export default class Login extends NodeCommand<LoginResult> {
   static override args = {
     provider: Args.string({
       ignoreStdin: true,
-      description: "Provider of cairn.yaml (default: the one with a subscription login)",
+      description: "Provider of cairn.yaml, or mcp.<id> (default: the provider with a subscription login)",
     }),
   };
 
@@ -77,7 +79,7 @@ export default class Login extends NodeCommand<LoginResult> {
       default: 300,
       min: 1,
       helpValue: "SECONDS",
-      description: "How long to wait for the answer of the provider's page",
+      description: "How long to wait for the answer of the login's page",
     }),
   };
 
@@ -97,25 +99,31 @@ export default class Login extends NodeCommand<LoginResult> {
     if (flags.logout) {
       return node === null ? logOut(found, new Date(), signal) : logOutOnNode(node.stack, node.name, found, signal);
     }
-    if (clientId !== undefined) await saveClientId(deployment, found.provider, clientId);
+    if (clientId !== undefined) await saveClientId(deployment, found, clientId);
     const target = clientId === undefined ? found : await loginTarget(deployment, found.provider, signal);
-    const { endpoints, provider } = target;
-    if (endpoints === null) throw withoutClientId(provider);
+    const { endpoints, provider, server } = target;
+    if (endpoints === null && server === null) throw withoutClientId(provider);
+    if (server !== null && target.keyComesFirst) throw withAuthorization(server);
 
     // Before its first token: a home that no node has made yet has nothing that keeps it from git.
     if (node === null) makeOwnHome(deployment.home, deployment.dir);
     // Before somebody logs in for nothing.
-    else await checkNode(node.stack, node.name, { ...target, endpoints }, signal);
+    else await checkNode(node.stack, node.name, target, signal);
     const byHand = fromInput || !flags.browser;
-    const result = await logIn(provider, endpoints, {
+    const find: FindEndpoints = async (redirectUri, during) => {
+      if (endpoints !== null) return endpoints;
+      if (server === null) throw withoutClientId(provider);
+      return (await import("../login/discover.ts")).discoverLogin(server, redirectUri, during);
+    };
+    const result = await logIn(provider, find, {
       signal,
       deadlineMs: flags.timeout * 1_000,
       port,
       paste: fromInput ? readAnswer : byHand ? askForAnswer(this.terminal) : null,
-      keep: (tokens, during) =>
+      keep: (tokens, used, during) =>
         node === null
-          ? keepHere(target, endpoints, tokens, { now: new Date(), signal: during })
-          : keepOnNode(node.stack, node.name, { target, endpoints }, tokens, during),
+          ? keepHere(target, used, tokens, { now: new Date(), signal: during })
+          : keepOnNode(node.stack, node.name, { target, endpoints: used }, tokens, during),
       show: (url) => this.#show(url, byHand, signal),
     });
     // It notices a login by itself, but not a change of its configuration.

@@ -1,4 +1,4 @@
-/** `login`: OAuth 2.0 authorization code with PKCE, from the question at the provider's page to the tokens where they are kept. */
+/** `login`: OAuth 2.0 authorization code with PKCE, from the question at the login's page to the tokens where they are kept. */
 
 import {
   AnswerRefused,
@@ -19,7 +19,7 @@ import { ProviderError } from "../../runtime/contracts/errors.ts";
 import { parseAnswer } from "./answer.ts";
 import { listenForAnswer, type Page } from "./callback.ts";
 import { type LoginResult, resultHere } from "./result.ts";
-import type { LoginTarget } from "./target.ts";
+import type { LoginServer, LoginTarget } from "./target.ts";
 
 export interface LoginWork<Kept> {
   readonly signal: AbortSignal;
@@ -32,16 +32,19 @@ export interface LoginWork<Kept> {
   /** What was pasted; null: the browser brings the answer. */
   readonly paste: ((signal: AbortSignal) => Promise<string>) | null;
   /** Puts the tokens where they are used from. */
-  readonly keep: (tokens: Tokens, signal: AbortSignal) => Promise<Kept>;
+  readonly keep: (tokens: Tokens, endpoints: LoginEndpoints, signal: AbortSignal) => Promise<Kept>;
 }
+
+/** Where to log in, and as whom. Asked once the address is there to which the browser will come back. */
+export type FindEndpoints = (redirectUri: string, signal: AbortSignal) => Promise<LoginEndpoints>;
 
 const DONE: Page = { status: 200, text: "You are logged in. This page can be closed." };
 
 /**
  * What `keep` has made of the tokens. ProviderError with the provider's message, PROVIDER_TIMEOUT after the deadline; UsageError for
- * what cannot be an answer; the errors of `keep`.
+ * what cannot be an answer; the errors of `find` and `keep`.
  */
-export async function logIn<Kept>(provider: string, endpoints: LoginEndpoints, work: LoginWork<Kept>): Promise<Kept> {
+export async function logIn<Kept>(provider: string, find: FindEndpoints, work: LoginWork<Kept>): Promise<Kept> {
   const oauth = await import("oauth4webapi");
   const state = oauth.generateRandomState();
   const verifier = oauth.generateRandomCodeVerifier();
@@ -56,7 +59,9 @@ export async function logIn<Kept>(provider: string, endpoints: LoginEndpoints, w
   signal.addEventListener("abort", () => outcome.reject(signal.reason), { once: true });
 
   let taken = false;
+  let endpoints: LoginEndpoints | null = null;
   const finish = async (answer: URLSearchParams): Promise<Page> => {
+    if (endpoints === null) return { status: 409, text: "Nobody was asked to log in yet." };
     // An answer with a foreign `state` is ignored: any page could send one.
     await checkAnswer(endpoints, answer, state).catch((error: unknown) => {
       if (!isForeign(error)) outcome.reject(error);
@@ -69,7 +74,7 @@ export async function logIn<Kept>(provider: string, endpoints: LoginEndpoints, w
     try {
       const { redirectUri } = callback;
       const tokens = await exchangeCode(endpoints, { answer, state, redirectUri, verifier }, signal);
-      outcome.resolve(await work.keep(tokens, work.signal));
+      outcome.resolve(await work.keep(tokens, endpoints, work.signal));
       return DONE;
     } catch (error) {
       outcome.reject(error);
@@ -78,6 +83,7 @@ export async function logIn<Kept>(provider: string, endpoints: LoginEndpoints, w
   };
   const callback = await listenForAnswer(work.port, (answer) => finish(answer).catch(pageOf));
   try {
+    endpoints = await find(callback.redirectUri, signal);
     await work.show(authorizationUrl(endpoints, { redirectUri: callback.redirectUri, state, challenge }));
     if (work.paste) {
       work
@@ -104,7 +110,7 @@ export async function keepHere(
   { now, signal }: { readonly now: Date; readonly signal: AbortSignal },
 ): Promise<LoginResult> {
   const { home, provider } = target;
-  const credentials = credentialsOf(provider, tokens, endpoints, now);
+  const credentials = credentialsOf(target, tokens, endpoints, now);
   await withCredentialsLock(home, provider, () => writeCredentials(home, credentials), signal);
   return resultHere("login", target, credentials, { changed: true, now });
 }
@@ -121,7 +127,7 @@ export async function loginStatus(target: LoginTarget, now: Date): Promise<Login
 }
 
 function authorizationUrl(
-  { authorizeUrl, clientId, scopes }: LoginEndpoints,
+  { authorizeUrl, clientId, scopes, resource }: LoginEndpoints,
   asked: { readonly redirectUri: string; readonly state: string; readonly challenge: string },
 ): string {
   const url = new URL(authorizeUrl);
@@ -129,16 +135,22 @@ function authorizationUrl(
     response_type: "code",
     client_id: clientId,
     redirect_uri: asked.redirectUri,
-    scope: scopes.join(" "),
+    ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") }),
     state: asked.state,
     code_challenge: asked.challenge,
     code_challenge_method: "S256",
+    ...(resource === undefined ? {} : { resource }),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return url.href;
 }
 
-function credentialsOf(provider: string, tokens: Tokens, { scopes }: LoginEndpoints, now: Date): Credentials {
+function credentialsOf(
+  { provider, server }: LoginTarget,
+  tokens: Tokens,
+  endpoints: LoginEndpoints,
+  now: Date,
+): Credentials {
   const { accessToken, refreshToken, expiresInS } = tokens;
   return {
     schema: 1,
@@ -146,8 +158,29 @@ function credentialsOf(provider: string, tokens: Tokens, { scopes }: LoginEndpoi
     access_token: accessToken,
     refresh_token: refreshToken,
     expires_at: expiresInS === null ? null : new Date(now.getTime() + expiresInS * 1_000).toISOString(),
-    scopes: [...(tokens.scopes ?? scopes)],
+    scopes: [...(tokens.scopes ?? endpoints.scopes)],
     obtained_at: now.toISOString(),
+    ...(server === null
+      ? {}
+      : {
+          endpoint: {
+            ...serverPart(server, endpoints),
+            token_url: endpoints.tokenUrl,
+            client_id: endpoints.clientId,
+          },
+        }),
+  };
+}
+
+/** What a refresh of a server's login needs beside what one of a provider's does. */
+export function serverPart({ url }: LoginServer, endpoints: LoginEndpoints) {
+  const { issuer, tokenUrl, clientSecret, clientAuth, resource } = endpoints;
+  return {
+    server_url: url,
+    issuer: issuer ?? new URL(tokenUrl).origin,
+    client_secret: clientSecret ?? null,
+    client_auth: clientAuth ?? null,
+    resource: resource ?? null,
   };
 }
 

@@ -14,6 +14,7 @@ import type { LoginRecord } from "../../runtime/contracts/logins.ts";
 import { UsageError } from "../output/failure.ts";
 import { connectToStack, type DeployedNode } from "../service/deployed-node.ts";
 import { type DeployedStack, requireNode } from "../service/deployed-stack.ts";
+import { serverPart } from "./login.ts";
 import { type LoginResult, nodeLogin, resultOnNodes, withoutLogin } from "./result.ts";
 import type { LoginTarget } from "./target.ts";
 
@@ -45,7 +46,7 @@ export function onlyMember(stack: Members, named: string | undefined, command: s
 export async function checkNode(
   stack: DeployedStack,
   node: string,
-  { provider, endpoints }: LoginTarget & { readonly endpoints: LoginEndpoints },
+  { provider, endpoints, server }: LoginTarget,
   signal: AbortSignal,
 ): Promise<void> {
   await onNode(stack, node, signal, async (connection) => {
@@ -60,7 +61,11 @@ export async function checkNode(
       const message = `The node ${node} uses providers.${provider}.api_key, and would not use a login.`;
       throw new RuntimeError("RUNTIME_CONFLICT", message, { hint: `Remove the key from cairn.yaml. ${bring}` });
     }
-    if (record.client_id !== endpoints.clientId || record.token_url !== endpoints.tokenUrl) {
+    if (record.server_url !== (server?.url ?? null)) {
+      const message = `The configuration of the node ${node} has another address for ${provider}.`;
+      throw new RuntimeError("RUNTIME_CONFLICT", message, { hint: bring });
+    }
+    if (endpoints !== null && (record.client_id !== endpoints.clientId || record.token_url !== endpoints.tokenUrl)) {
       const message = `The configuration of the node ${node} has another client id or token address for ${provider}.`;
       throw new RuntimeError("RUNTIME_CONFLICT", message, { hint: bring });
     }
@@ -78,7 +83,7 @@ export async function keepOnNode(
   tokens: Tokens,
   signal: AbortSignal,
 ): Promise<LoginResult> {
-  const { provider } = target;
+  const { provider, server } = target;
   const login = {
     client_id: endpoints.clientId,
     token_url: endpoints.tokenUrl,
@@ -86,6 +91,7 @@ export async function keepOnNode(
     refresh_token: tokens.refreshToken,
     expires_in: tokens.expiresInS,
     scopes: tokens.scopes ?? endpoints.scopes,
+    ...(server === null ? {} : { server: serverPart(server, endpoints) }),
   };
   const recordOf = async (connection: DeployedNode) =>
     (await recordsOf(connection, signal)).find((one) => one.provider === provider);

@@ -1,5 +1,6 @@
 /** A login in words. */
 
+import { serverOfLogin } from "../../runtime/config/index.ts";
 import type { Mark } from "../output/terminal.ts";
 import { visible } from "../output/visible.ts";
 import type { LoginResult, NodeLogin } from "./result.ts";
@@ -18,7 +19,10 @@ export function loginText(result: LoginResult, mark: Mark): string {
   const until = end === null ? "" : renewable ? ", renewed by itself" : `, until ${end}`;
   const head = mark.good(`Logged in to ${provider}${until}.`);
   if (result.in_use) return head;
-  const note = `providers.${provider}.api_key comes first. Remove it from cairn.yaml to use the login.`;
+  const server = serverOfLogin(provider);
+  const first =
+    server === null ? `providers.${provider}.api_key` : `The authorization of mcp.servers.${server}.headers`;
+  const note = `${first} comes first. Remove it from cairn.yaml to use the login.`;
   return `${head}\n${mark.warn("Note:")} ${note}`;
 }
 

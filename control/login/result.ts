@@ -49,7 +49,7 @@ const NOTHING: LoginState = {
 
 export function resultHere(
   action: LoginAction,
-  { provider, home, keyComesFirst, endpoints }: LoginTarget,
+  { provider, home, keyComesFirst, endpoints, server }: LoginTarget,
   credentials: Credentials | null,
   { changed, now }: { readonly changed: boolean; readonly now: Date },
 ): LoginResult {
@@ -63,7 +63,7 @@ export function resultHere(
     expires_at: credentials?.expires_at ?? null,
     renewable: credentials !== null && credentials.refresh_token !== null,
     scopes: credentials?.scopes ?? [],
-    in_use: credentials !== null && endpoints !== null && !keyComesFirst,
+    in_use: credentials !== null && (endpoints ?? server) !== null && !keyComesFirst,
     problem: credentials === null ? null : problemOf(credentials),
     deployed: false,
     nodes: [],

@@ -1,12 +1,19 @@
-/** The token endpoint of a provider's login: a code or a refresh token goes in, tokens come out. OAuth 2.0 (RFC 6749, RFC 7636). */
+/** The token endpoint of a login: a code or a refresh token goes in, tokens come out. OAuth 2.0 (RFC 6749, RFC 7636). */
 
-import type { AuthorizationServer, Client, HttpRequestOptions } from "oauth4webapi";
+import type { AuthorizationServer, Client, ClientAuth, TokenEndpointRequestOptions } from "oauth4webapi";
 import { networkReason } from "../contracts/system-errors.ts";
 
 export interface TokenEndpoint {
   readonly authorizeUrl: string;
   readonly tokenUrl: string;
   readonly clientId: string;
+  /** Of a client that has one, and how it is sent. */
+  readonly clientSecret?: string | undefined;
+  readonly clientAuth?: "client_secret_basic" | "client_secret_post" | undefined;
+  /** As the server names itself; the origin of `tokenUrl` when absent. */
+  readonly issuer?: string | undefined;
+  /** What the tokens are for (RFC 8707). */
+  readonly resource?: string | undefined;
 }
 
 export interface Tokens {
@@ -75,7 +82,7 @@ export async function exchangeCode(endpoint: TokenEndpoint, grant: CodeGrant, si
     const response = await oauth.authorizationCodeGrantRequest(
       server,
       client,
-      oauth.None(),
+      await authenticationOf(endpoint),
       answer,
       grant.redirectUri,
       grant.verifier,
@@ -97,7 +104,7 @@ export async function refreshTokens(
     const response = await oauth.refreshTokenGrantRequest(
       server,
       client,
-      oauth.None(),
+      await authenticationOf(endpoint),
       refreshToken,
       await optionsFor(endpoint, options),
     );
@@ -123,24 +130,36 @@ async function validated(endpoint: TokenEndpoint, answer: URLSearchParams, state
   }
 }
 
-function parties({ authorizeUrl, tokenUrl, clientId }: TokenEndpoint): {
+function parties({ authorizeUrl, tokenUrl, clientId, issuer }: TokenEndpoint): {
   readonly server: AuthorizationServer;
   readonly client: Client;
 } {
   const { origin } = new URL(tokenUrl);
-  const server = { issuer: origin, authorization_endpoint: authorizeUrl, token_endpoint: tokenUrl };
+  const server = { issuer: issuer ?? origin, authorization_endpoint: authorizeUrl, token_endpoint: tokenUrl };
   return { server, client: { client_id: clientId } };
 }
 
 type Asked = { readonly signal: AbortSignal };
 
 async function optionsFor(
-  { tokenUrl }: TokenEndpoint,
+  { tokenUrl, resource }: TokenEndpoint,
   { signal }: Asked,
-): Promise<HttpRequestOptions<"POST", URLSearchParams>> {
+): Promise<TokenEndpointRequestOptions> {
   const oauth = await import("oauth4webapi");
-  // The configuration allows http on this machine alone.
-  return { signal, [oauth.allowInsecureRequests]: new URL(tokenUrl).protocol === "http:" };
+  return {
+    signal,
+    // What leads here allows http on this machine alone.
+    [oauth.allowInsecureRequests]: new URL(tokenUrl).protocol === "http:",
+    ...(resource === undefined ? {} : { additionalParameters: { resource } }),
+  };
+}
+
+async function authenticationOf({ clientSecret, clientAuth }: TokenEndpoint): Promise<ClientAuth> {
+  const oauth = await import("oauth4webapi");
+  if (clientSecret === undefined) return oauth.None();
+  return clientAuth === "client_secret_post"
+    ? oauth.ClientSecretPost(clientSecret)
+    : oauth.ClientSecretBasic(clientSecret);
 }
 
 interface Answered {

@@ -1,5 +1,5 @@
 /**
- * The tokens of a subscription login, `credentials/<provider>.json` in the home directory: 0600 in a directory of 0700,
+ * The tokens of a login, `credentials/<id>.json` in the home directory: 0600 in a directory of 0700,
  * written in one atomic step, and changed by one process at a time, because a refresh token counts once.
  */
 
@@ -12,8 +12,22 @@ import { ConfigError, RuntimeError } from "../contracts/errors.ts";
 import { codeOf } from "../contracts/system-errors.ts";
 import { writeDurably } from "../files/durable.ts";
 
+const endpointSchema = z.strictObject({
+  /** Address of the MCP server that the login is for. */
+  server_url: z.url(),
+  issuer: z.string().min(1),
+  token_url: z.url(),
+  client_id: z.string().min(1),
+  /** Null: a public client. */
+  client_secret: z.string().min(1).nullable(),
+  client_auth: z.enum(["client_secret_basic", "client_secret_post"]).nullable(),
+  /** What the tokens are for; null: the server does not say. */
+  resource: z.string().min(1).nullable(),
+});
+
 const schema = z.strictObject({
   schema: z.literal(1),
+  /** Of the login: a provider's id, or `mcp.<id>`. */
   provider: z.string().min(1),
   access_token: z.string().min(1),
   /** Null: the login ends with the access token. */
@@ -24,8 +38,11 @@ const schema = z.strictObject({
   obtained_at: z.iso.datetime(),
   /** Why the login server refused the last refresh; absent after one that it granted. */
   refresh_refused: z.string().min(1).optional(),
+  /** Of an MCP server, which says itself where its logins are; those of providers are in the configuration. */
+  endpoint: endpointSchema.optional(),
 });
 
+export type LoginEndpointRecord = z.infer<typeof endpointSchema>;
 export type Credentials = z.infer<typeof schema>;
 
 const LOCK_PAUSE_MS = 50;

@@ -31,7 +31,15 @@ export {
   type LoadOptions,
   loadConfig,
 } from "./load.ts";
-export { isConfidential, LOGIN_KINDS, type LoginEndpoints, loginOf } from "./logins.ts";
+export {
+  isConfidential,
+  LOGIN_KINDS,
+  type LoginEndpoints,
+  loginOf,
+  serverLoginId,
+  serverOfLogin,
+  takesLogin,
+} from "./logins.ts";
 export { NOT_IMPLEMENTED } from "./not-implemented.ts";
 export { createLearningRedactor, createRedactor, REDACT_PATHS, REDACTED, type Redactor } from "./redact.ts";
 export type { Environment, SecretReader } from "./references.ts";

@@ -1,8 +1,8 @@
-/** The subscription login of a provider, as a node has it and as it is given one. */
+/** The login to a provider or an MCP server, as a node has it and as it is given one. */
 
 /** Never a token. */
 export interface LoginRecord {
-  /** As in `providers.<id>`. */
+  /** As in `providers.<id>`; `mcp.<id>` for `mcp.servers.<id>`. */
   readonly provider: string;
   /** Whether a call could be made now, maybe after a refresh. */
   readonly logged_in: boolean;
@@ -11,16 +11,18 @@ export interface LoginRecord {
   /** Whether the token can be refreshed at its end without a new login. */
   readonly renewable: boolean;
   readonly scopes: readonly string[];
-  /** An API key of the configuration comes first: a login would not be used. */
+  /** An API key or header of the configuration comes first: a login would not be used. */
   readonly key_comes_first: boolean;
-  /** Of the node's configuration: a login of another application, or of another server, could not be refreshed. */
-  readonly client_id: string;
-  readonly token_url: string;
+  /** Of the node's configuration: a login of another application, or of another server, could not be refreshed. Of an MCP server those of its login; null: it has none. */
+  readonly client_id: string | null;
+  readonly token_url: string | null;
+  /** Address of the MCP server in the node's configuration; null for a provider. */
+  readonly server_url: string | null;
   /** Why what is stored cannot be used; null: it can, or there is nothing. */
   readonly problem: string | null;
 }
 
-/** Fresh tokens of the provider, and whose they are. */
+/** Fresh tokens, and whose they are. */
 export interface GivenLogin {
   readonly client_id: string;
   readonly token_url: string;
@@ -30,17 +32,30 @@ export interface GivenLogin {
   /** Seconds from now on; null when the provider did not send it. */
   readonly expires_in: number | null;
   readonly scopes: readonly string[];
+  /** Of an MCP server. */
+  readonly server?: GivenServerLogin | undefined;
+}
+
+/** What a refresh of a login to an MCP server needs besides. */
+export interface GivenServerLogin {
+  readonly server_url: string;
+  readonly issuer: string;
+  /** Null: a public client. */
+  readonly client_secret: string | null;
+  readonly client_auth: "client_secret_basic" | "client_secret_post" | null;
+  /** What the tokens are for; null: the server does not say. */
+  readonly resource: string | null;
 }
 
 /** The logins of one node: each has its own, because a refresh token counts once. */
 export interface Logins {
-  /** Of the providers whose configuration has a login, in its order. */
+  /** Of the providers whose configuration has a login, and of the MCP servers that would use one, in its order. */
   list(): Promise<readonly LoginRecord[]>;
   /**
    * In place of the one before; in use from the next request on. RUNTIME_NOT_FOUND for a provider without a login in the
-   * configuration, RUNTIME_CONFLICT where it could not be used or refreshed here, CONFIG_UNWRITABLE.
+   * configuration, or an unknown MCP server, RUNTIME_CONFLICT where it could not be used or refreshed here, CONFIG_UNWRITABLE.
    */
   store(provider: string, login: GivenLogin): Promise<LoginRecord>;
-  /** Whether there was one. RUNTIME_NOT_FOUND for a provider that the configuration does not have. */
+  /** Whether there was one. RUNTIME_NOT_FOUND for what the configuration does not have. */
   remove(provider: string): Promise<boolean>;
 }

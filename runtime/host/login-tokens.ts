@@ -1,19 +1,21 @@
 /**
- * The access token of a subscription login: read from the home directory, refreshed ahead of its end and when it is refused.
+ * The access token of a login: read from the home directory, refreshed ahead of its end and when it is refused.
  * A refresh token counts once: requests share one refresh, processes take turns by a file lock, and what came is on disk
  * before it is used.
  */
 
 import { refreshTokens, TokenFailure } from "../client/token-endpoint.ts";
 import { type Credentials, readCredentials, withCredentialsLock, writeCredentials } from "../config/credentials.ts";
-import type { LoginEndpoints } from "../config/logins.ts";
+import { type LoginEndpoints, recordedEndpoint, serverOfLogin } from "../config/logins.ts";
 import { ProviderError } from "../contracts/errors.ts";
 import type { Clock, Logger } from "../contracts/ports.ts";
 
 export interface LoginTokensOptions {
+  /** Of the login: a provider's id, or `mcp.<id>`. */
   readonly provider: string;
   readonly home: string;
-  readonly endpoints: LoginEndpoints;
+  /** Null: of an MCP server, whose login has them. */
+  readonly endpoints: LoginEndpoints | null;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Told of every token, so that no log shows it. */
@@ -82,9 +84,12 @@ export class LoginTokens {
   }
 
   async #ask(current: Credentials): Promise<Credentials> {
-    const { endpoints, clock, provider } = this.#options;
-    const { refresh_token: refreshToken } = current;
-    if (refreshToken === null || refreshToken === this.#dead) throw ended(provider, "the login has ended");
+    const { clock, provider } = this.#options;
+    const { refresh_token: refreshToken, endpoint } = current;
+    const endpoints = endpoint === undefined ? this.#options.endpoints : recordedEndpoint(endpoint);
+    if (refreshToken === null || refreshToken === this.#dead || endpoints === null) {
+      throw ended(provider, "the login has ended");
+    }
     const asked = clock.now();
     try {
       const tokens = await refreshTokens(endpoints, refreshToken, new AbortController().signal);
@@ -140,19 +145,25 @@ export class LoginTokens {
   }
 }
 
-function secretsOf({ access_token: access, refresh_token: refresh }: Credentials): string[] {
-  return refresh === null ? [access] : [access, refresh];
+function secretsOf({ access_token: access, refresh_token: refresh, endpoint }: Credentials): string[] {
+  return [access, refresh, endpoint?.client_secret].filter((secret) => typeof secret === "string");
+}
+
+/** As the beginning of a sentence. */
+function subjectOf(login: string): string {
+  const server = serverOfLogin(login);
+  return server === null ? `Provider "${login}"` : `MCP server "${server}"`;
 }
 
 function ended(provider: string, why: string): ProviderError {
-  return new ProviderError("PROVIDER_UNAUTHORIZED", `Provider "${provider}": ${why}.`, {
+  return new ProviderError("PROVIDER_UNAUTHORIZED", `${subjectOf(provider)}: ${why}.`, {
     hint: `Run \`cairn login ${provider}\`.`,
   });
 }
 
 function postponed(provider: string, { message, reason }: TokenFailure): ProviderError {
   const code = reason.kind === "unreachable" ? "PROVIDER_UNREACHABLE" : "PROVIDER_SERVER_ERROR";
-  return new ProviderError(code, `Provider "${provider}": the login could not be refreshed: ${message}.`, {
+  return new ProviderError(code, `${subjectOf(provider)}: the login could not be refreshed: ${message}.`, {
     hint: `Try again later; if it stays, run \`cairn login ${provider}\`.`,
   });
 }

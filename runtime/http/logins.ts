@@ -1,18 +1,22 @@
-/** Subscription logins of this very node: what it has, a new one, and the end of one. Tokens come in and never go out. */
+/** Logins of this very node to providers and MCP servers: what it has, a new one, and the end of one. Tokens come in and never go out. */
 
 import { z } from "zod";
 import type { RouteDeps, Server } from "./deps.ts";
 import { errorSchema, ok, success } from "./schemas.ts";
 
 const recordSchema = z.object({
-  provider: z.string(),
+  provider: z.string().describe("A provider's id, or `mcp.<id>` for an MCP server."),
   logged_in: z.boolean().describe("Whether a call could be made now, maybe after a refresh."),
   expires_at: z.string().nullable().describe("Of the access token; null: unknown, or no login."),
   renewable: z.boolean().describe("Whether it can be refreshed at its end without a new login."),
   scopes: z.array(z.string()),
   key_comes_first: z.boolean().describe("An API key of the configuration is used in place of a login."),
-  client_id: z.string().describe("Of the configuration."),
-  token_url: z.string().describe("Of the configuration: where the node refreshes."),
+  client_id: z
+    .string()
+    .nullable()
+    .describe("Of the configuration; of an MCP server that of its login, null without one."),
+  token_url: z.string().nullable().describe("Where the node refreshes; as `client_id`."),
+  server_url: z.string().nullable().describe("Of an MCP server: its address in the configuration."),
   problem: z.string().nullable().describe("Why what is stored cannot be used; null: it can, or there is nothing."),
 });
 
@@ -34,6 +38,16 @@ const loginSchema = z.strictObject({
     .nullable()
     .describe("Seconds from now on; null: unknown."),
   scopes: z.array(z.string().max(200)).max(100),
+  server: z
+    .strictObject({
+      server_url: z.url().max(2_000).describe("As in the node's configuration."),
+      issuer: z.string().min(1).max(2_000),
+      client_secret: tokenSchema.nullable(),
+      client_auth: z.enum(["client_secret_basic", "client_secret_post"]).nullable(),
+      resource: z.string().min(1).max(2_000).nullable(),
+    })
+    .optional()
+    .describe("For an MCP server: what a refresh needs besides."),
 });
 
 const providerSchema = z.object({ provider: z.string().max(100) });
@@ -46,7 +60,8 @@ export function registerLogins(server: Server, { app }: RouteDeps): void {
       config: { access: "admin" },
       schema: {
         tags: ["admin"],
-        summary: "The subscription logins of this node, of each provider that is configured for one; without tokens",
+        summary:
+          "The logins of this node: of each provider that is configured for one, and of each MCP server that would use one; without tokens",
         response: { 200: success(z.object({ logins: z.array(recordSchema) })) },
       },
     },
@@ -83,7 +98,7 @@ export function registerLogins(server: Server, { app }: RouteDeps): void {
       config: { access: "admin", audit: "login.removed" },
       schema: {
         tags: ["admin"],
-        summary: "Forget the login of this provider on this node",
+        summary: "Forget this login on this node",
         params: providerSchema,
         response: { 200: success(z.object({ provider: z.string(), removed: z.boolean() })), 404: errorSchema },
       },

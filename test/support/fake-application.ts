@@ -86,6 +86,7 @@ const LOGIN = {
   key_comes_first: false,
   client_id: "client-of-the-operator",
   token_url: "https://login.example.org/token",
+  server_url: null,
   problem: null,
 };
 

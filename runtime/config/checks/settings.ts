@@ -2,7 +2,7 @@
 import { serverOf } from "../../domain/mcp/tool-names.ts";
 import { WATCHDOG_MS } from "../deadlines.ts";
 import { keyVariable, knownProvider } from "../known-ids.ts";
-import { isConfidential, LOGIN_KINDS } from "../logins.ts";
+import { isConfidential, LOGIN_KINDS, takesLogin } from "../logins.ts";
 import { formatDuration } from "../schema/scalars.ts";
 import { toolSynth } from "../tool-synth.ts";
 import type { TreeMap } from "../tree.ts";
@@ -35,6 +35,9 @@ export function checkProviders({ config }: CheckInput): Findings {
       const address = provider.login?.[key];
       if (address === undefined || isConfidential(address)) continue;
       found.error([...path, "login", key], address, "an address with https://, or one of this machine");
+    }
+    if (provider.login !== undefined && provider.api_key === undefined && !isConfidential(provider.base_url ?? "https://")) {
+      found.error([...path, "base_url"], provider.base_url ?? "", "with a login: https://, or an address of this machine");
     }
     const own = provider.base_url === knownProvider(id)?.baseUrl ? undefined : provider.base_url;
     const variable = own === undefined ? keyVariable(provider.kind, provider.base_url) : null;
@@ -223,8 +226,13 @@ export function checkTools({ config }: CheckInput): Findings {
     if ((server.command === undefined) !== (server.url === undefined)) {
       const isProgram = server.command !== undefined;
       for (const key of withoutEffect(server)) {
-        const why = isProgram ? "a program gets no headers" : "only a program has it, and this server is an address";
+        const why = isProgram
+          ? "only an address has it, and this server is a program"
+          : "only a program has it, and this server is an address";
         found.warn(["mcp", "servers", id, key], "no-effect", why);
+      }
+      if (!isProgram && server.login !== undefined && !takesLogin(server)) {
+        found.warn(["mcp", "servers", id, "login"], "no-effect", "the authorization of headers comes first");
       }
       continue;
     }
@@ -241,8 +249,10 @@ export function checkTools({ config }: CheckInput): Findings {
 type McpServer = NonNullable<NonNullable<CheckInput["config"]["mcp"]>["servers"]>[string];
 
 /** Keys of the other kind of server. */
-function withoutEffect({ command, args, env, cwd, headers }: McpServer): string[] {
-  if (command !== undefined) return Object.keys(headers).length > 0 ? ["headers"] : [];
+function withoutEffect({ command, args, env, cwd, headers, login }: McpServer): string[] {
+  if (command !== undefined) {
+    return [...(Object.keys(headers).length > 0 ? ["headers"] : []), ...(login === undefined ? [] : ["login"])];
+  }
   const counts = { args: args.length, env: Object.keys(env).length, cwd: cwd === undefined ? 0 : 1 };
   return Object.entries(counts).flatMap(([key, count]) => (count > 0 ? [key] : []));
 }

@@ -92,6 +92,16 @@ export const toolsSection = section({
   memory_get_full: plain(),
 });
 
+const serverLogin = section({
+  client_id: text()
+    .optional()
+    .describe(
+      "Client id of a registration of your own; absent: registered by `cairn login`, where the server takes that.",
+    ),
+  client_secret: text().optional().describe("Of that registration, where it has one, as a reference to a variable."),
+  scopes: list(text()).optional().describe("What is asked for; what the server names when absent."),
+});
+
 const mcpServer = section({
   enabled: flag().prefault(true).describe("Whether the server is connected."),
   command: text()
@@ -106,6 +116,7 @@ const mcpServer = section({
   headers: mapping(text(), text())
     .prefault({})
     .describe("Sent with each request to it, such as `Authorization`. Never to another host."),
+  login: serverLogin.optional().describe("Of a server with OAuth: for `cairn login mcp.<id>`; seldom needed."),
   timeout: duration({ min: 100 }).prefault("60s").describe("Deadline of one call."),
   include: list(text()).optional().describe("Only these of the server's tools, by its own names."),
   exclude: list(text()).default([]).describe("Not these of the server's tools."),

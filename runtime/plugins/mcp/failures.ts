@@ -5,9 +5,11 @@ import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import { ZodError } from "zod";
 import { ToolError } from "../../contracts/errors.ts";
 import { codeOf } from "../../contracts/system-errors.ts";
+import { ConnectionFailure } from "./connection-failure.ts";
 
 /** Why there is no connection, as a sentence without its full stop. */
 export function connectionReason(error: unknown): string {
+  if (error instanceof ConnectionFailure) return error.message;
   if (error instanceof StreamableHTTPError) return httpReason(error);
   if (error instanceof ZodError || error instanceof SyntaxError) return "its answer does not follow the protocol";
   if (error instanceof McpError) {
@@ -28,6 +30,7 @@ export function callFailure(server: string, error: unknown, ended: string | null
   if (ended !== null) {
     return unknownOutcome(`${name} did not answer the call: ${ended}.`);
   }
+  if (error instanceof ConnectionFailure) return notConnected(server, error.message);
   if (error instanceof StreamableHTTPError) {
     return new ToolError("TOOL_FAILED", `${name} refused the call: ${httpReason(error)}.`, { cause: error });
   }

@@ -6,6 +6,7 @@ import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { Agent, fetch as undiciFetch } from "undici";
 import { boundedBody } from "./bounded-body.ts";
 import { MAX_MESSAGE_BYTES } from "./limits.ts";
+import { withLogin } from "./login-fetch.ts";
 import type { HttpTarget } from "./settings.ts";
 
 /** Of one server: a call that was given up may hold its connection until the server lets go of it. */
@@ -19,12 +20,12 @@ export interface HttpConnection {
   dispose(): Promise<void>;
 }
 
-export function createHttpTransport({ url, headers }: HttpTarget, onTooLarge: () => void): HttpConnection {
+export function createHttpTransport({ url, headers, login }: HttpTarget, onTooLarge: () => void): HttpConnection {
   // Deadlines are the callers': a call may take longer than any limit between two bytes.
   const agent = new Agent({ connections: CONNECTIONS, headersTimeout: 0, bodyTimeout: 0 });
   let nextStream = 0;
 
-  const send: unknown = async (input: string | URL, init: RequestInit & { readonly dispatcher?: never } = {}) => {
+  const plain = async (input: string | URL, init: RequestInit) => {
     if (init.method === "GET") {
       const pause = nextStream - performance.now();
       nextStream = Math.max(nextStream, performance.now()) + STREAM_PAUSE_MS;
@@ -34,11 +35,12 @@ export function createHttpTransport({ url, headers }: HttpTarget, onTooLarge: ()
     const response = await undiciFetch(input, { ...init, dispatcher: agent } as never);
     return boundedBody(response as unknown as Response, MAX_MESSAGE_BYTES, onTooLarge);
   };
+  const authorized = login === undefined ? plain : withLogin(plain, login);
+  const send: FetchLike = (input, init = {}) => authorized(input, init);
 
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
-    // As above.
-    fetch: send as FetchLike,
+    fetch: send,
     // Without end: `dispose` ends it.
     reconnectionOptions: {
       initialReconnectionDelay: 1_000,

@@ -9,7 +9,7 @@ import { McpServer } from "./server.ts";
 import type { McpServerSettings } from "./settings.ts";
 import { createToolPins } from "./tool-pins.ts";
 
-export type { McpServerSettings } from "./settings.ts";
+export type { LoginSource, McpServerSettings } from "./settings.ts";
 
 export interface McpServersDeps {
   readonly servers: readonly McpServerSettings[];

@@ -28,6 +28,18 @@ export interface HttpTarget {
   readonly kind: "http";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Where no authorization is written down. */
+  readonly login?: LoginSource | undefined;
+}
+
+/** Tokens of a login to the server. Rejects with an error that says what the operator can do. */
+export interface LoginSource {
+  /** Makes a login. */
+  readonly command: string;
+  /** One that counts now; null without a login. */
+  token(signal?: AbortSignal): Promise<string | null>;
+  /** Another one than that which was refused. */
+  renew(refused: string, signal?: AbortSignal): Promise<string>;
 }
 
 /** Names what is connected to: with another program or address the operator has chosen another server. Holds no secret. */

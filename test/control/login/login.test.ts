@@ -1,11 +1,12 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { credentialsPath } from "../../../runtime/config/credentials.ts";
 import type { OAuthFake } from "../../fakes/oauth/index.ts";
-import { type Cli, createCli, outcomeOf, type RunOptions } from "../../support/cli.ts";
+import { type Cli, createCli, outcomeOf } from "../../support/cli.ts";
 import { CLIENT_ID, oauthFake } from "../../support/login/credentials.ts";
+import { startLogin } from "../../support/login/started-login.ts";
 
 // Each test runs several processes, which take their time on a busy machine.
 
@@ -24,23 +25,6 @@ async function fixture(
   return { cli, oauth };
 }
 
-/** Starts the command and gives the address that it shows. */
-function begin(cli: Cli, oauth: OAuthFake, argv: readonly string[] = [], options: RunOptions = {}) {
-  const child = cli.start(["login", ...argv], options);
-  const address = new Promise<string>((resolve, reject) => {
-    let said = "";
-    child.stderr?.on("data", (piece: Buffer) => {
-      said += piece.toString("utf8");
-      const found = said.split(/\s/).find((word) => word.startsWith(`${oauth.url}/authorize?`));
-      if (found !== undefined && said.endsWith("\n")) resolve(found);
-    });
-    child.once("close", () => reject(new Error(`it ended after it had said: ${said}`)));
-  });
-  address.catch(() => undefined);
-  onTestFinished(() => void child.kill("SIGKILL"));
-  return { child, address, outcome: outcomeOf(child) };
-}
-
 async function tokensOf(cli: Cli): Promise<{ access_token: string; refresh_token: string }> {
   return JSON.parse(await readFile(credentialsPath(cli.home, "anthropic"), "utf8"));
 }
@@ -51,7 +35,7 @@ describe("login", () => {
     const dir = join(cli.home, "deployment");
     await mkdir(dir);
     await writeFile(join(dir, "cairn.yaml"), yaml(loginSection(oauth)));
-    const { address, outcome } = begin(cli, oauth, ["--dir", dir], { env: { SERVICE_HOME: "" } });
+    const { address, outcome } = startLogin(cli, oauth, ["--dir", dir], { env: { SERVICE_HOME: "" } });
     await fetch(oauth.consent(await address));
     expect(await outcome).toMatchObject({ code: 0 });
     expect((await stat(credentialsPath(join(dir, ".cairn"), "anthropic"))).isFile()).toBe(true);
@@ -60,7 +44,7 @@ describe("login", () => {
 
   it("takes the browser's answer, keeps the tokens private and prints none of them", async () => {
     const { cli, oauth } = await fixture();
-    const { address, outcome } = begin(cli, oauth, ["--json"]);
+    const { address, outcome } = startLogin(cli, oauth, ["--json"]);
     const page = await fetch(oauth.consent(await address));
     expect(page.status).toBe(200);
     expect(await page.text()).toContain("You are logged in");
@@ -96,7 +80,7 @@ describe("login", () => {
 
   it("is none any more once the login server has refused to refresh it", async () => {
     const { cli, oauth } = await fixture();
-    const { address, outcome } = begin(cli, oauth);
+    const { address, outcome } = startLogin(cli, oauth);
     await fetch(oauth.consent(await address));
     expect(await outcome).toMatchObject({ code: 0 });
     const file = credentialsPath(cli.home, "anthropic");
@@ -112,7 +96,7 @@ describe("login", () => {
 
   it("refuses an answer with another state, and still takes the right one", async () => {
     const { cli, oauth } = await fixture();
-    const { address, outcome } = begin(cli, oauth);
+    const { address, outcome } = startLogin(cli, oauth);
     const right = oauth.consent(await address);
     const wrong = new URL(right);
     wrong.searchParams.set("state", "of-somebody-else");
@@ -129,7 +113,7 @@ describe("login", () => {
 
   it("tells the provider's refusal in words", async () => {
     const { cli, oauth } = await fixture();
-    const { address, outcome } = begin(cli, oauth);
+    const { address, outcome } = startLogin(cli, oauth);
     await fetch(oauth.consent(await address, "deny"));
     const { code, stderr } = await outcome;
     expect(code).toBe(1);
@@ -141,7 +125,7 @@ describe("login", () => {
   it("tells that the login server is broken", async () => {
     const { cli, oauth } = await fixture();
     oauth.fail({ status: 500 });
-    const { address, outcome } = begin(cli, oauth);
+    const { address, outcome } = startLogin(cli, oauth);
     expect((await fetch(oauth.consent(await address))).status).toBe(502);
     const { code, stderr } = await outcome;
     expect(code).toBe(1);
@@ -152,7 +136,7 @@ describe("login", () => {
     const { cli, oauth } = await fixture();
     const answer = Promise.withResolvers<void>();
     oauth.fail({ hold: answer.promise });
-    const { address, outcome } = begin(cli, oauth, ["--timeout", "2"]);
+    const { address, outcome } = startLogin(cli, oauth, ["--timeout", "2"]);
     const page = fetch(oauth.consent(await address));
     await expect.poll(() => oauth.counts.authorization_code).toBe(1);
     await sleep(2_500);
@@ -170,7 +154,7 @@ describe("login", () => {
       code: "PROVIDER_TIMEOUT",
       message: "The login was not finished within 1 s.",
     });
-    const { child, address, outcome } = begin(cli, oauth);
+    const { child, address, outcome } = startLogin(cli, oauth);
     await address;
     child.kill("SIGINT");
     expect((await outcome).code).toBe(130);
@@ -181,7 +165,7 @@ describe("login", () => {
 describe("login without a browser", () => {
   it("takes the address that another machine's browser ended at", async () => {
     const { cli, oauth } = await fixture();
-    const { child, address, outcome } = begin(cli, oauth, ["--no-browser", "--code-stdin"]);
+    const { child, address, outcome } = startLogin(cli, oauth, ["--no-browser", "--code-stdin"]);
     child.stdin?.end(`${oauth.consent(await address)}\n`);
     expect(await outcome).toMatchObject({ code: 0 });
     expect((await tokensOf(cli)).access_token).toBe(oauth.accessToken());
@@ -189,7 +173,7 @@ describe("login without a browser", () => {
 
   it("takes a code with its state, and refuses one with another", async () => {
     const { cli, oauth } = await fixture();
-    const first = begin(cli, oauth, ["--code-stdin"]);
+    const first = startLogin(cli, oauth, ["--code-stdin"]);
     const answer = new URL(oauth.consent(await first.address)).searchParams;
     first.child.stdin?.end(`${answer.get("code")}#of-somebody-else\n`);
     const refused = await first.outcome;
@@ -197,7 +181,7 @@ describe("login without a browser", () => {
     expect(refused.stderr).toContain("belongs to another login");
     expect(oauth.counts.authorization_code).toBe(0);
 
-    const second = begin(cli, oauth, ["--code-stdin"]);
+    const second = startLogin(cli, oauth, ["--code-stdin"]);
     const right = new URL(oauth.consent(await second.address)).searchParams;
     second.child.stdin?.end(`${right.get("code")}#${right.get("state")}\n`);
     expect(await second.outcome).toMatchObject({ code: 0 });
@@ -232,7 +216,7 @@ describe("login with a configuration that is not ready for it", () => {
   it("asks for a restart of a node after --client-id alone", async () => {
     const { cli, oauth } = await fixture();
     for (const argv of [[], ["--client-id", CLIENT_ID]]) {
-      const { address, outcome } = begin(cli, oauth, argv);
+      const { address, outcome } = startLogin(cli, oauth, argv);
       await fetch(oauth.consent(await address));
       const { code, stdout, stderr } = await outcome;
       expect(code).toBe(0);
@@ -260,7 +244,7 @@ describe("login with a configuration that is not ready for it", () => {
 
   it("says that a key comes first", async () => {
     const { cli, oauth } = await fixture((fake) => `    api_key: \${ANTHROPIC_API_KEY}\n${loginSection(fake)}`);
-    const { address, outcome } = begin(cli, oauth);
+    const { address, outcome } = startLogin(cli, oauth);
     await fetch(oauth.consent(await address));
     const { stdout } = await outcome;
     expect(stdout).toContain("providers.anthropic.api_key comes first");

@@ -8,7 +8,7 @@ import { createClient } from "../../../runtime/client/index.ts";
 import type { LoginRecord } from "../../../runtime/contracts/logins.ts";
 
 const ENDPOINTS = { authorizeUrl: "https://a.example/", tokenUrl: "https://t.example/", clientId: "c", scopes: [] };
-const TARGET = { provider: "anthropic", home: "/nowhere", endpoints: ENDPOINTS, keyComesFirst: false };
+const TARGET = { provider: "anthropic", home: "/nowhere", endpoints: ENDPOINTS, server: null, keyComesFirst: false };
 const TOKENS = { accessToken: "a", refreshToken: "r", expiresInS: 3_600, scopes: null };
 const NONE: LoginRecord = {
   provider: "anthropic",
@@ -19,6 +19,7 @@ const NONE: LoginRecord = {
   key_comes_first: false,
   client_id: "c",
   token_url: "https://t.example/",
+  server_url: null,
   problem: null,
 };
 const OLD: LoginRecord = { ...NONE, logged_in: true, expires_at: "2030-01-01T00:00:00.000Z" };

@@ -15,6 +15,12 @@ export interface OAuthFakeOptions {
   /** Seconds that access tokens count; default an hour. */
   readonly expiresInS?: number;
   readonly withoutRefresh?: boolean;
+  /** What tokens have to be for, at the page and at the token endpoint (RFC 8707); default: nothing is to be named. */
+  readonly resource?: string;
+  /** Says of itself where it is, and registers programs (RFC 8414, RFC 7591): such as have a secret, or such as have none. */
+  readonly registers?: "public" | "confidential";
+  /** In place of what it says of itself. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
 export interface OAuthFault {
@@ -30,8 +36,14 @@ export interface OAuthFake {
   readonly url: string;
   readonly authorizeUrl: string;
   readonly tokenUrl: string;
-  /** Requests of each grant at the token endpoint. */
-  readonly counts: { readonly authorization_code: number; readonly refresh_token: number };
+  /** Requests of each grant at the token endpoint, and registrations. */
+  readonly counts: {
+    readonly authorization_code: number;
+    readonly refresh_token: number;
+    readonly registrations: number;
+  };
+  /** Of a program that it has registered as a confidential one. */
+  readonly clientSecret: string;
   /** Of the newest login, the token that counts now; the one before it is dead. */
   accessToken(): string | null;
   /** Whether an access token counts now, of whichever login. */
@@ -65,8 +77,11 @@ export async function startOAuthFake(options: OAuthFakeOptions): Promise<OAuthFa
   const logins: Login[] = [];
   const issued: string[] = [];
   const faults: OAuthFault[] = [];
-  const counts = { authorization_code: 0, refresh_token: 0 };
+  const counts = { authorization_code: 0, refresh_token: 0, registrations: 0 };
   const { expiresInS = 3_600 } = options;
+  const clientSecret = `secret-${randomBytes(18).toString("base64url")}`;
+  /** Addresses that the browser may be sent back to, once a program has been registered. */
+  let registered: readonly string[] | null = null;
   let reused = false;
 
   const issue = (response: ServerResponse, login: Login): void => {
@@ -94,10 +109,32 @@ export async function startOAuthFake(options: OAuthFakeOptions): Promise<OAuthFa
     await fault?.hold;
     if (fault?.status) return json(response, fault.status, { message: "broken" });
     if (fault?.garbage) return void response.end("<!doctype html><title>Hello</title>");
-    if (form.get("client_id") !== options.clientId) return json(response, 401, { error: "invalid_client" });
+    if (!isClient(request, form)) return json(response, 401, { error: "invalid_client" });
+    if (form.get("resource") !== (options.resource ?? null)) return json(response, 400, { error: "invalid_target" });
     if (grant === "authorization_code") return exchange(form, response);
     if (grant === "refresh_token") return renew(form.get("refresh_token") ?? "", response);
     json(response, 400, { error: "unsupported_grant_type" });
+  }
+
+  function isClient({ headers }: IncomingMessage, form: URLSearchParams): boolean {
+    if (options.registers !== "confidential") return form.get("client_id") === options.clientId;
+    const given = Buffer.from(headers.authorization?.replace(/^Basic /, "") ?? "", "base64").toString();
+    // Each is encoded by itself (RFC 6749, section 2.3.1).
+    return given.split(":").map(decodeURIComponent).join(":") === `${options.clientId}:${clientSecret}`;
+  }
+
+  async function register(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    counts.registrations += 1;
+    const asked = JSON.parse(await text(request));
+    const right =
+      Array.isArray(asked.redirect_uris) &&
+      asked.redirect_uris.every((uri: unknown) => /^http:\/\/127[.]0[.]0[.]1:\d+\//.test(String(uri))) &&
+      asked.response_types?.join() === "code";
+    if (!right) return json(response, 400, { error: "invalid_client_metadata", error_description: "Not so." });
+    registered = asked.redirect_uris;
+    const secret =
+      options.registers === "confidential" ? { client_secret: clientSecret, client_secret_expires_at: 0 } : {};
+    json(response, 201, { ...asked, client_id: options.clientId, ...secret });
   }
 
   function exchange(form: URLSearchParams, response: ServerResponse): void {
@@ -135,7 +172,20 @@ export async function startOAuthFake(options: OAuthFakeOptions): Promise<OAuthFa
 
   const server = createServer((request, response) => {
     if (request.method === "POST" && request.url === "/token") void token(request, response);
-    else json(response, 404, { error: "not_found" });
+    else if (options.registers && request.url === "/.well-known/oauth-authorization-server") {
+      json(response, 200, {
+        issuer: url,
+        authorization_endpoint: `${url}/authorize`,
+        token_endpoint: `${url}/token`,
+        registration_endpoint: `${url}/register`,
+        response_types_supported: ["code"],
+        code_challenge_methods_supported: ["S256"],
+        token_endpoint_auth_methods_supported: [options.registers === "public" ? "none" : "client_secret_basic"],
+        ...options.metadata,
+      });
+    } else if (request.method === "POST" && options.registers && request.url === "/register") {
+      void register(request, response);
+    } else json(response, 404, { error: "not_found" });
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -145,6 +195,7 @@ export async function startOAuthFake(options: OAuthFakeOptions): Promise<OAuthFa
     authorizeUrl: `${url}/authorize`,
     tokenUrl: `${url}/token`,
     counts,
+    clientSecret,
     accessToken: () => countsNow(logins.at(-1)),
     accepts: (token) => token !== undefined && logins.some((login) => countsNow(login) === token),
     issued: () => issued,
@@ -156,13 +207,16 @@ export async function startOAuthFake(options: OAuthFakeOptions): Promise<OAuthFa
     consent(address, answer = "allow") {
       const { searchParams: asked } = new URL(address);
       const back = new URL(asked.get("redirect_uri") ?? "");
+      const isRegistered = registered === null || registered.includes(back.href);
       const state = asked.get("state");
       if (state !== null) back.searchParams.set("state", state);
       const right =
         asked.get("response_type") === "code" &&
         asked.get("client_id") === options.clientId &&
         asked.get("code_challenge_method") === "S256" &&
-        /^[\w-]{43}$/.test(asked.get("code_challenge") ?? "");
+        /^[\w-]{43}$/.test(asked.get("code_challenge") ?? "") &&
+        asked.get("resource") === (options.resource ?? null) &&
+        isRegistered;
       if (!right) throw new Error(`The question is not a right one: ${address}`);
       if (answer === "deny") {
         back.searchParams.set("error", "access_denied");

@@ -521,9 +521,19 @@ deployment: { target: ${target} }`;
       ["mcp.servers.a.args no-effect", "mcp.servers.a.env no-effect", "mcp.servers.a.cwd no-effect"],
     ],
     [
-      "an MCP server that is a program, with headers",
-      "mcp: { servers: { a: { command: x, args: [x], env: { A: b }, cwd: /tmp, headers: { X: y } } } }",
-      ["mcp.servers.a.headers no-effect"],
+      "an MCP server that is a program, with headers and a login",
+      "mcp: { servers: { a: { command: x, args: [x], env: { A: b }, cwd: /tmp, headers: { X: y }, login: { client_id: c } } } }",
+      ["mcp.servers.a.headers no-effect", "mcp.servers.a.login no-effect"],
+    ],
+    [
+      "a login to an MCP server that gets an authorization",
+      "mcp: { servers: { a: { url: 'https://h', headers: { authorization: y }, login: { scopes: [read] } } } }",
+      ["mcp.servers.a.login no-effect"],
+    ],
+    [
+      "a login to an MCP server that gets another header",
+      "mcp: { servers: { a: { url: 'https://h', headers: { X: y }, login: { scopes: [read] } } } }",
+      [],
     ],
     [
       "more results than Brave gives",

@@ -144,9 +144,9 @@ describe("a login that cannot be refreshed", () => {
         `providers: { anthropic: { model: m, login: { client_id: ${CLIENT_ID} } } }\n`,
     );
     if (loaded === null) throw new Error("the configuration is not valid");
-    const { providers } = loaded.config;
+    const { config } = loaded;
     const clock = { now: () => new Date(), monotonic: () => performance.now() };
-    const listed = async () => createLogins({ providers, home, clock, hide: () => undefined }).list();
+    const listed = async () => createLogins({ config, home, clock, hide: () => undefined }).list();
     expect(await listed()).toMatchObject([{ logged_in: true, problem: null }]);
     await writeCredentials(home, { ...before, refresh_token: "refresh-of-somebody-else" });
     await refusal(tokens().token());
