@@ -527,7 +527,7 @@ deployment: { target: ${target} }`;
     ],
     [
       "a login to an MCP server that gets an authorization",
-      "mcp: { servers: { a: { url: 'https://h', headers: { authorization: y }, login: { scopes: [read] } } } }",
+      "mcp: { servers: { a: { url: 'https://h', headers: { authorization: '${T:-y}' }, login: { scopes: [read] } } } }",
       ["mcp.servers.a.login no-effect"],
     ],
     [
