@@ -36,8 +36,9 @@ export function checkProviders({ config }: CheckInput): Findings {
       if (address === undefined || isConfidential(address)) continue;
       found.error([...path, "login", key], address, "an address with https://, or one of this machine");
     }
-    if (provider.login !== undefined && provider.api_key === undefined && !isConfidential(provider.base_url ?? "https://")) {
-      found.error([...path, "base_url"], provider.base_url ?? "", "with a login: https://, or an address of this machine");
+    const { base_url: base } = provider;
+    if (provider.login !== undefined && provider.api_key === undefined && base !== undefined && !isConfidential(base)) {
+      found.error([...path, "base_url"], base, "with a login: an address with https://, or one of this machine");
     }
     const own = provider.base_url === knownProvider(id)?.baseUrl ? undefined : provider.base_url;
     const variable = own === undefined ? keyVariable(provider.kind, provider.base_url) : null;

@@ -230,6 +230,12 @@ const errors: [string, Record<string, string>, string, RegExp][] = [
     /BRAVE_API_KEY/,
   ],
   [
+    "a login whose tokens would go to another machine in the clear",
+    { providers: "providers: { p: { kind: anthropic, model: m, base_url: 'http://h', login: { client_id: c } } }" },
+    "providers.p.base_url",
+    /https:/,
+  ],
+  [
     "an MCP server that is two",
     { mcp: "mcp: { servers: { x: { command: a, url: 'http://h' } } }" },
     "mcp.servers.x",
