@@ -130,5 +130,6 @@ function turnIn(workspace: string): ToolContext {
     spawn: refuse,
     progress: () => undefined,
     deliver: refuse,
+    sendFile: refuse,
   };
 }

@@ -82,6 +82,12 @@ export function createChatView(
         return line(mark.dim(`· ${brief(event.text)}`));
       case "turn.message":
         return line(wrapped(plain(event.text)));
+      case "turn.attachment": {
+        const { name, media_type: type, size, sha256, caption } = event.attachment;
+        const path = `turns/${event.turn_id}/attachments/${sha256}`;
+        const about = caption === undefined ? "" : line(wrapped(plain(caption)));
+        return `${about}${line(`${visible(name)} (${visible(type)}, ${size} bytes)`)}${line(mark.dim(path))}`;
+      }
       case "turn.waiting": {
         const { text: question, choices } = event.question;
         asked = true;

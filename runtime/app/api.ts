@@ -30,6 +30,7 @@ import type { QueueAdmin } from "./queue-admin.ts";
 import type { MemoryReading } from "./reading.ts";
 import type { Rollouts } from "./rollouts.ts";
 import type { CircuitReport } from "./turn/provider-circuits.ts";
+import type { OpenedFile } from "./turn/sent-files.ts";
 import type { BudgetReport } from "./usage/budgets.ts";
 import type { UsageLedger } from "./usage/report.ts";
 
@@ -96,6 +97,8 @@ export interface Turns {
     signal?: AbortSignal,
     here?: boolean,
   ): AsyncIterable<NumberedEvent>;
+  /** A file that the turn has sent. RUNTIME_TURN_UNKNOWN, RUNTIME_NOT_FOUND. */
+  openAttachment(agent: string, turnId: string, sha256: string): Promise<OpenedFile>;
   /** Ends the turn as /stop does, and what it has handed on; false: it has ended before. RUNTIME_TURN_UNKNOWN. */
   stop(agent: string, turnId: string): Promise<boolean>;
 }

@@ -61,6 +61,11 @@ export function agentCalls(connection: Connection) {
     ) => followTurn(connection, { agent, turnId, lastEventId }, given),
     turn: (agent: string, turnId: string, given?: CallOptions) =>
       call<TurnResult | PendingTurn>(connection, turnPath(agent, turnId), given),
+    /** The bytes of a file that the turn has sent. */
+    async attachment(agent: string, turnId: string, sha256: string, given?: CallOptions): Promise<Uint8Array> {
+      const path = `${turnPath(agent, turnId)}/attachments/${encodeURIComponent(sha256)}`;
+      return (await request(connection, path, given)).bytes();
+    },
     async answer(
       agent: string,
       turnId: string,

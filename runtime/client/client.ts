@@ -109,6 +109,8 @@ export interface Client extends AccessCalls, LoginCalls, ReadingCalls, RolloutCa
   ): AsyncGenerator<StreamEvent>;
   /** The result, or the state of a turn that has not ended. */
   turn(agent: string, turnId: string, options?: CallOptions): Promise<TurnResult | PendingTurn>;
+  /** The bytes of a file that the turn has sent, by its `sha256`. */
+  attachment(agent: string, turnId: string, sha256: string, options?: CallOptions): Promise<Uint8Array>;
   /** The first answer counts; CHANNEL_CONNECTION_LOST may be tried again with the same text. */
   answer(
     agent: string,

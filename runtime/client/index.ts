@@ -3,7 +3,7 @@
 export type { CommandReply } from "../contracts/channel.ts";
 export { CairnError, type ErrorBody, type ErrorCode } from "../contracts/errors.ts";
 export type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
-export type { StreamEvent, TurnResult } from "../contracts/stream.ts";
+export type { SentAttachment, StreamEvent, TurnResult } from "../contracts/stream.ts";
 export type { VoiceEvent } from "../contracts/voice.ts";
 export type { ApprovedMcpTools, ChangedMcpTools } from "./access.ts";
 export {

@@ -223,6 +223,8 @@ export interface Channel {
   readonly receiver?: Receiver;
   /** Takes `POST /api/channels/<id>/webhook`. Its receiver, if it has one, then keeps the platform calling. */
   readonly webhook?: Webhook;
+  /** Bytes of the largest file that the platform takes of it. Absent: none is too large of those that turns send. */
+  readonly maxFileBytes?: number;
   /**
    * The platform's ids of what was sent, or null where it gives none. Rejects when not all of it was sent: it is called again,
    * with what it last gave to `keep`.

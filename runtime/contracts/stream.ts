@@ -6,6 +6,18 @@ import type { Usage } from "./message.ts";
  * `event:` is `type`, `data:` the whole object. `turn.finished` or `turn.failed` is always the last one.
  */
 
+/** A file that a turn has sent. */
+export interface SentAttachment {
+  /** Of its bytes, 64 hexadecimal digits: a route gives them out under it. */
+  readonly sha256: string;
+  readonly name: string;
+  readonly media_type: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Text that goes with it. */
+  readonly caption?: string;
+}
+
 export interface TurnResult {
   readonly turn_id: string;
   /** Channel-side conversation, as the client named it. */
@@ -16,6 +28,8 @@ export interface TurnResult {
   readonly interrupted: boolean;
   /** Why, in words for the user; present whenever `interrupted` is true. */
   readonly notice?: string;
+  /** Files that the turn has sent, in their order; absent where it has sent none. */
+  readonly attachments?: readonly SentAttachment[];
 }
 
 export interface WaitingQuestion {
@@ -61,6 +75,8 @@ export type StreamEvent =
     }
   /** Shown to the user on the way, besides the reply. */
   | { readonly type: "turn.message"; readonly turn_id: string; readonly text: string }
+  /** A file for the user, on the way as a message is. */
+  | { readonly type: "turn.attachment"; readonly turn_id: string; readonly attachment: SentAttachment }
   /** Nothing happens until there is an answer or the question's time is over; then the turn starts again (`turn.started`). */
   | {
       readonly type: "turn.waiting";

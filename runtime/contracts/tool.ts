@@ -34,6 +34,18 @@ export interface TaskReply {
   readonly text: string;
 }
 
+/** A file for the turn's user. */
+export interface OutgoingFile {
+  /** As the user sees it: 1 to 255 UTF-16 units, and no path. */
+  readonly name: string;
+  /** For example `application/pdf`. */
+  readonly mediaType: string;
+  /** 1 byte to 25 MiB, for others than the owner 4 MiB; less where the channel takes less. */
+  readonly data: Buffer;
+  /** Text that goes with it. */
+  readonly caption?: string;
+}
+
 /** Ports of a call to the turn that it belongs to. */
 export interface ToolPorts {
   /**
@@ -59,6 +71,12 @@ export interface ToolPorts {
    * `ask` the same message of the same call is not sent again. TOOL_INVALID_ARGUMENTS for a blank one.
    */
   deliver(text: string): Promise<void>;
+  /**
+   * Sends a file to the turn's conversation with the result of the call: recorded together with it, so that it is sent if the call
+   * ends without an error, and only then; at least once, and before what the agent writes next. TOOL_REFUSED where nobody receives it,
+   * and beyond 20 of a turn; TOOL_INVALID_ARGUMENTS for one that is empty or too large.
+   */
+  sendFile(file: OutgoingFile): Promise<void>;
 }
 
 export interface ToolContext extends ToolPorts {

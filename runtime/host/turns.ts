@@ -167,6 +167,7 @@ export function composeTurns(parts: TurnParts) {
         parts.audit?.record("refused", context, { code, reason: message }),
     }),
     display: createTurnDisplay({ channels, store, logger }),
+    onDelivered: () => outbox.kick(),
     onWaiting: () => {
       outbox.kick();
       remoteTasks?.kick();

@@ -5,6 +5,7 @@ import { RuntimeError } from "../contracts/errors.ts";
 import { callerOf } from "./auth.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { errorSchema, ok, oneOf, success } from "./schemas.ts";
+import { sendBytes } from "./transfer.ts";
 import {
   eventsSchema,
   pendingOf,
@@ -88,6 +89,35 @@ export function registerAgentTurns(server: Server, deps: RouteDeps): void {
       }
       if (turn.state === "finished") return ok(toResult(resultOf(turn.final)));
       return reply.code(202).send(ok({ turn_id: turnId, ...pendingOf(turn) }));
+    },
+  );
+
+  server.get(
+    "/api/agents/:name/turns/:turn_id/attachments/:sha256",
+    {
+      config: { access: "agent" },
+      schema: {
+        tags: ["agents"],
+        summary: "Fetch a file that a turn has sent",
+        description: "As long as the turn is there: a week after its end, unless it is forgotten before.",
+        params: turnParams.extend({ sha256: z.string().max(100) }),
+        response: { 200: z.unknown().describe("The bytes."), 404: errorSchema },
+      },
+    },
+    async (request, reply) => {
+      const { name: agent, turn_id: turnId, sha256 } = request.params;
+      requireAgent(app, agent);
+      const turn = await app.turns.read(agent, turnId);
+      if (!agentChannel.mayFollow(agentCaller(callerOf(request)), turn.user)) throw unknownTurn(agent);
+      const { ref, bytes } = await app.turns.openAttachment(agent, turnId, sha256);
+      // What an agent has written is nothing that a browser should run.
+      reply.headers({
+        "content-type": ref.media_type,
+        "content-length": ref.size,
+        "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(ref.name.toWellFormed())}`,
+        "x-content-type-options": "nosniff",
+      });
+      return sendBytes(reply, bytes, limits.stallMs);
     },
   );
 

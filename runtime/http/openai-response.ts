@@ -1,4 +1,4 @@
-/** Turn events as chat-completion objects. OpenAI's clients have nothing but text: a notice becomes part of it. */
+/** Turn events as chat-completion objects. OpenAI's clients have nothing but text: a notice becomes part of it, and where a file is. */
 
 import type { NumberedEvent } from "../app/api.ts";
 import { fromErrorBody, RuntimeError } from "../contracts/errors.ts";
@@ -32,7 +32,7 @@ export function completion(head: CompletionHead, result: TurnResult) {
     choices: [
       {
         index: 0,
-        message: { role: "assistant" as const, content: withNotice(result), refusal: null },
+        message: { role: "assistant" as const, content: wholeText(head, result), refusal: null },
         logprobs: null,
         finish_reason: "stop" as const,
       },
@@ -74,7 +74,7 @@ export async function* completionChunks(
         yield chunk({ reasoning_content: event.text });
         break;
       case "turn.finished": {
-        const rest = restOf(event, said);
+        const rest = restOf(head, event, said);
         if (rest !== "") yield chunk({ content: rest });
         yield chunk({}, "stop");
         if (includeUsage) yield formatRaw(JSON.stringify({ ...frame(head), choices: [], usage: usageOf(event.usage) }));
@@ -102,15 +102,24 @@ export function waitsForAnswer({ model, turnId }: CompletionHead, question: stri
 }
 
 /** What the client has not seen when the turn ends: text that was never streamed, and the notice. */
-function restOf(result: TurnResult, said: string): string {
-  if (said === "") return withNotice(result);
+function restOf(head: CompletionHead, result: TurnResult, said: string): string {
+  if (said === "") return wholeText(head, result);
   const unsaid = result.text.startsWith(said) ? result.text.slice(said.length) : "";
-  return result.notice === undefined ? unsaid : `${unsaid}${GAP}${result.notice}`;
+  return [unsaid, ...(result.notice === undefined ? [] : [result.notice]), ...filesOf(head, result)].join(GAP);
 }
 
-function withNotice({ text, notice }: TurnResult): string {
-  if (notice === undefined) return text;
-  return text === "" ? notice : `${notice}${GAP}${text}`;
+function wholeText(head: CompletionHead, result: TurnResult): string {
+  const { text, notice = "" } = result;
+  return [notice, text, ...filesOf(head, result)].filter((part) => part !== "").join(GAP);
+}
+
+function filesOf({ model, turnId }: CompletionHead, { attachments = [] }: TurnResult): string[] {
+  const path = `/api/agents/${encodeURIComponent(model)}/turns/${turnId}/attachments`;
+  return attachments.map(({ name, media_type: type, size, sha256, caption }) =>
+    [...(caption === undefined ? [] : [caption]), `File ${name} (${type}, ${size} bytes): ${path}/${sha256}`].join(
+      "\n",
+    ),
+  );
 }
 
 function frame(head: CompletionHead) {

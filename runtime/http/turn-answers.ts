@@ -21,6 +21,20 @@ export const resultSchema = z.object({
   }),
   interrupted: z.boolean(),
   notice: z.string().optional(),
+  attachments: z
+    .array(
+      z.object({
+        sha256: z.string(),
+        name: z.string(),
+        media_type: z.string(),
+        size: z.number(),
+        caption: z.string().optional(),
+      }),
+    )
+    .optional()
+    .describe(
+      "Files that the turn has sent; their bytes are at /api/agents/{name}/turns/{turn_id}/attachments/{sha256}.",
+    ),
 });
 
 export const pendingSchema = success(
@@ -38,8 +52,8 @@ export const pendingSchema = success(
 export const eventsSchema = z
   .string()
   .describe(
-    "Events turn.started, text.delta, reasoning.delta, tool.started, tool.progress, tool.finished, turn.message, turn.waiting, " +
-      "then turn.finished or turn.failed; " +
+    "Events turn.started, text.delta, reasoning.delta, tool.started, tool.progress, tool.finished, turn.message, turn.attachment, " +
+      "turn.waiting, then turn.finished or turn.failed; " +
       "`data` is the event as JSON, `id` is for Last-Event-ID.",
   );
 
@@ -86,6 +100,7 @@ export function toResult({
   usage,
   interrupted,
   notice,
+  attachments,
 }: TurnResult): z.infer<typeof resultSchema> {
   const { inputTokens, outputTokens, cachedInputTokens, cacheWriteInputTokens } = usage;
   return {
@@ -100,5 +115,6 @@ export function toResult({
     },
     interrupted,
     ...(notice === undefined ? {} : { notice }),
+    ...(attachments === undefined ? {} : { attachments: [...attachments] }),
   };
 }

@@ -98,7 +98,8 @@ export function createChatChannel(id: string, platform: ChatPlatform): ChatChann
       const { address, text, notice, attachments = [], draft } = message;
       const { conversation } = address;
       const shown = draft ? [draft.primary, ...draft.overflow] : [];
-      const pieces = splitText([text, notice, message.mayRepeat && "(again?)"].filter(Boolean).join(" "), LIMIT);
+      const texts = splitText([text, notice, message.mayRepeat && "(again?)"].filter(Boolean).join(" "), LIMIT);
+      const pieces = texts.length === 0 && attachments.length > 0 ? [""] : texts;
       let sent: EditResult | null = message.sent ?? null;
       const done = sent === null ? 0 : 1 + sent.overflow.length;
       for (const [index, piece] of pieces.entries()) {

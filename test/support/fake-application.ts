@@ -12,6 +12,7 @@ import type {
 } from "../../runtime/app/api.ts";
 import { SCOPES } from "../../runtime/app/api.ts";
 import { createPeers } from "../../runtime/app/mesh/peers.ts";
+import type { OpenedFile } from "../../runtime/app/turn/sent-files.ts";
 import type { BackupStatus } from "../../runtime/contracts/backups.ts";
 import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage, Webhook } from "../../runtime/contracts/channel.ts";
@@ -32,7 +33,7 @@ export type Script = (turn: {
   readonly turnId: string;
   readonly message: InboundMessage;
   readonly say: (event: StreamEvent) => void;
-}) => Promise<{ readonly text: string; readonly notice?: string }>;
+}) => Promise<Pick<TurnResult, "text" | "notice" | "attachments">>;
 
 type Final = Extract<TurnState, { state: "finished" }>["final"];
 
@@ -49,6 +50,8 @@ export interface FakeApplication extends Application {
   readonly commandsSeen: CommandRequest[];
   readonly answers: Parameters<Application["turns"]["answer"]>[0][];
   readonly memoryCalls: { name: string; args: unknown; caller: MemoryCaller }[];
+  /** What turns have sent, by their hashes. */
+  readonly files: Map<string, OpenedFile>;
   /** Ids of turns. */
   readonly stopped: string[];
   readonly captured: CaptureBatch[];
@@ -212,6 +215,7 @@ export function createFakeApplication(): FakeApplication {
     answers: [],
     memoryCalls: [],
     captured: [],
+    files: new Map(),
     stopped: [],
     forgotten: [],
     drains: [],
@@ -273,6 +277,12 @@ export function createFakeApplication(): FakeApplication {
         if (!question) throw new RuntimeError("RUNTIME_CONFLICT", "The turn does not wait for an answer any more.");
         app.answers.push(given);
         return { questionId: question.id };
+      },
+      async openAttachment(agent, turnId, sha256) {
+        find(agent, turnId);
+        const file = app.files.get(sha256);
+        if (!file) throw new RuntimeError("RUNTIME_NOT_FOUND", "The turn has sent no such file.");
+        return file;
       },
       async stop(agent, turnId) {
         const isOpen = find(agent, turnId).final === null;

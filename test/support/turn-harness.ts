@@ -294,6 +294,8 @@ export async function startHarness(options: HarnessOptions) {
     clock,
     logger: options.logger ?? quietLogger,
     newId,
+    channels,
+    onDelivered: () => outbox.kick(),
     onWaiting: () => {
       outbox.kick();
       remoteTasks?.kick();

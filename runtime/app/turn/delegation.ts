@@ -23,6 +23,8 @@ export interface Delegation {
   assertUser(): void;
   /** TOOL_REFUSED there, too, and in a turn of a schedule whose replies are stored only: nobody reads the question. */
   assertAnswerable(): void;
+  /** TOOL_REFUSED in the same turns: nobody receives a file. */
+  assertReceived(): void;
 }
 
 export interface DelegationDeps {
@@ -58,12 +60,27 @@ export function createDelegation({ turn, info, places, hooks, signal, chain }: D
     assertUser,
     assertAnswerable() {
       assertUser();
-      if (turn.schedule === null || turn.conversation !== storedConversation(turn.schedule)) return;
+      if (!isStoredOnly(turn)) return;
       throw new ToolError("TOOL_REFUSED", "This turn was begun by a schedule without a channel: nobody can answer.", {
         hint: "Go on without an answer, and say in the reply what is to be decided.",
       });
     },
+    assertReceived() {
+      assertUser();
+      if (!isStoredOnly(turn)) return;
+      throw new ToolError(
+        "TOOL_REFUSED",
+        "This turn was begun by a schedule without a channel: nobody receives a file.",
+        {
+          hint: "Leave it in the workspace, and name it in the reply.",
+        },
+      );
+    },
   };
+}
+
+function isStoredOnly({ schedule, conversation }: ClaimedTurn): boolean {
+  return schedule !== null && conversation === storedConversation(schedule);
 }
 
 /** Names that a hint has: an error is no directory. */

@@ -162,6 +162,7 @@ export class StreamHub {
 function unitsOf(event: StreamEvent): number {
   if ("text" in event) return EVENT_UNITS + event.text.length;
   if (event.type === "tool.finished") return EVENT_UNITS + event.result.length;
+  if (event.type === "turn.attachment") return EVENT_UNITS + JSON.stringify(event.attachment).length;
   return event.type === "tool.started" ? EVENT_UNITS + JSON.stringify(event.arguments).length : EVENT_UNITS;
 }
 

@@ -4,8 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { toCairnError } from "../../contracts/errors.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import type { Tool, ToolContext, ToolPorts, ToolResult } from "../../contracts/tool.ts";
+import type { FileLimits } from "../../domain/outgoing-file.ts";
 import type { RepeatGuard } from "../../domain/repeated-calls.ts";
 import type { Delegation } from "./delegation.ts";
+import { sentAttachment } from "./sent-files.ts";
 import { createCallPorts } from "./tool-ports.ts";
 import type { ToolRunner } from "./tool-runner.ts";
 import type { TurnJournal } from "./turn-journal.ts";
@@ -24,6 +26,10 @@ export interface ToolCallsDeps {
   readonly repeats: RepeatGuard;
   /** Of the turn's tasks for other turns. */
   readonly delegation: Delegation;
+  /** Of a file that is sent. */
+  readonly fileLimits: FileLimits;
+  /** A message or a file of the turn stands in the outbox. */
+  onDelivered(): void;
   emit(event: StreamEvent): void;
 }
 
@@ -65,12 +71,17 @@ export async function runToolCalls(
 async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): Promise<ToolResult | AskingCall> {
   const { runner, journal, signal, context, emit } = deps;
   const { call, n, answers } = planned;
-  const { asked, ...ports } = createCallPorts({
+  const { asked, files, ...ports } = createCallPorts({
     turnId: context.turnId,
     toolCallId: call.id,
     answers,
     delegation: deps.delegation,
-    deliver: (ordinal, text) => journal.deliver(`message:${n}:${ordinal}`, text),
+    deliver: async (ordinal, text) => {
+      await journal.deliver(`message:${n}:${ordinal}`, text);
+      deps.onDelivered();
+    },
+    fileLimits: deps.fileLimits,
+    filesBefore: async () => (await journal.files()).length,
     emit,
   });
   const asking = () => {
@@ -100,7 +111,12 @@ async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): 
   if (askedInside) return askedInside;
   const state = ended === UNKNOWN_OUTCOME ? "unknown" : ended.isError ? "failed" : "done";
   const result = deps.repeats.noted(call, ended);
-  await journal.result(n, step, actual, state, result);
+  const sent = state === "done" ? files() : [];
+  await journal.result(n, step, actual, state, result, sent);
+  if (sent.length > 0) deps.onDelivered();
+  for (const file of sent) {
+    emit({ type: "turn.attachment", turn_id: context.turnId, attachment: sentAttachment(file) });
+  }
   emit({
     type: "tool.finished",
     turn_id: context.turnId,

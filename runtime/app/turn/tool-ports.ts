@@ -1,10 +1,12 @@
-/** What one tool call may ask of its turn: a question to the user, a task for another turn, a word on its progress, a message on the way. */
+/** What one tool call may ask of its turn: a question, a task for another turn, a word on its progress, a message or a file on the way. */
 
 import { DelegationError, ToolError } from "../../contracts/errors.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import type { Question, SpawnedTask, TaskReply, ToolPorts } from "../../contracts/tool.ts";
 import { sanitize } from "../../domain/cap.ts";
+import type { FileLimits } from "../../domain/outgoing-file.ts";
 import type { Delegation } from "./delegation.ts";
+import { checkedFile, type SentFile } from "./sent-files.ts";
 import type { AskedQuestion, StoredAnswer } from "./turn-rows.ts";
 
 /** Ends a call that has asked; never part of a result. */
@@ -13,6 +15,8 @@ export class AnswerPending extends Error {}
 export interface CallPorts extends ToolPorts {
   /** The question that the turn has to wait for; null while there is none. */
   asked(): AskedQuestion | null;
+  /** Those that the call has sent. */
+  files(): readonly SentFile[];
 }
 
 export interface CallPortsDeps {
@@ -23,6 +27,9 @@ export interface CallPortsDeps {
   readonly delegation: Delegation;
   /** Puts a message into the outbox; `ordinal` counts those of the call from 0. */
   deliver(ordinal: number, text: string): Promise<void>;
+  readonly fileLimits: FileLimits;
+  /** How many files the turn has sent before the call. */
+  filesBefore(): Promise<number>;
   emit(event: StreamEvent): void;
 }
 
@@ -36,6 +43,7 @@ const MAX_CHOICE = 200;
 
 export function createCallPorts(deps: CallPortsDeps): CallPorts {
   const { turnId, toolCallId, answers, delegation, deliver, emit } = deps;
+  const files: SentFile[] = [];
   let questions = 0;
   let messages = 0;
   let asked: AskedQuestion | null = null;
@@ -56,6 +64,7 @@ export function createCallPorts(deps: CallPortsDeps): CallPorts {
 
   return {
     asked: () => asked,
+    files: () => files,
     async ask(question) {
       const checked = checkedQuestion(question);
       const ordinal = questions++;
@@ -76,6 +85,11 @@ export function createCallPorts(deps: CallPortsDeps): CallPorts {
       const clean = sanitize(text);
       await deliver(messages++, clean);
       emit({ type: "turn.message", turn_id: turnId, text: clean });
+    },
+    async sendFile(file) {
+      delegation.assertReceived();
+      const before = await deps.filesBefore();
+      files.push(checkedFile(file, deps.fileLimits, before + files.length));
     },
   };
 }

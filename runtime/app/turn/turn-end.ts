@@ -2,7 +2,7 @@
 
 import type { CairnError } from "../../contracts/errors.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
-import type { StreamEvent, TurnResult } from "../../contracts/stream.ts";
+import type { SentAttachment, StreamEvent, TurnResult } from "../../contracts/stream.ts";
 import type { LoopEnd, LoopProgress } from "./agent-loop.ts";
 import { addUsage } from "./turn-resume.ts";
 import type { ClaimedTurn, OpenQuestion, StoredStep, TurnEnd } from "./turn-rows.ts";
@@ -126,7 +126,12 @@ export function waitingEvent(
   return { type: "turn.waiting", turn_id: turn.turnId, session: turn.conversation, question };
 }
 
-export function finalEvent(turn: Pick<ClaimedTurn, "turnId" | "conversation">, end: TurnEnd): FinalEvent {
+/** `files`: those that the turn has sent. */
+export function finalEvent(
+  turn: Pick<ClaimedTurn, "turnId" | "conversation">,
+  end: TurnEnd,
+  files: readonly SentAttachment[],
+): FinalEvent {
   const { turnId, conversation } = turn;
   if (end.error) return { type: "turn.failed", turn_id: turnId, session: conversation, error: end.error };
   const result: TurnResult = {
@@ -136,6 +141,7 @@ export function finalEvent(turn: Pick<ClaimedTurn, "turnId" | "conversation">, e
     usage: end.usage,
     interrupted: end.interrupted,
     ...(end.notice === null ? {} : { notice: end.notice }),
+    ...(files.length === 0 ? {} : { attachments: files }),
   };
   return { type: "turn.finished", ...result };
 }

@@ -8,12 +8,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Transaction } from "../../contracts/database.ts";
 import { CairnError } from "../../contracts/errors.ts";
 import type { ToolCall } from "../../contracts/message.ts";
+import type { SentAttachment } from "../../contracts/stream.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
 import { turnKey } from "../../domain/dedupe.ts";
 import type { ChainLink } from "../../domain/delegation.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import type { PendingReport, WriteEntry } from "../transcript/batch.ts";
 import type { Writer } from "../transcript/writer.ts";
+import { type SentFile, sentAttachment } from "./sent-files.ts";
 import type { ClaimedTurn, OpenQuestion, Steer, StoredReply, StoredStep, TurnEnd } from "./turn-rows.ts";
 import type { TurnStore } from "./turn-store.ts";
 import type { AskingCalls } from "./turn-waiting.ts";
@@ -35,6 +37,8 @@ export class TurnJournal {
   #conversationId: string | undefined;
   /** Calls of models that are not in the ledger yet: they go there with what is recorded next of the turn. */
   #uncounted: readonly CountedCall[] = [];
+  /** Those that the turn has sent; null: earlier attempts may have sent some. */
+  #files: readonly SentAttachment[] | null;
 
   constructor(deps: { turn: ClaimedTurn; store: TurnStore; writer: Writer; lease: AbortSignal }) {
     this.#turn = deps.turn;
@@ -42,6 +46,7 @@ export class TurnJournal {
     this.#writer = deps.writer;
     this.#lease = deps.lease;
     this.#conversationId = deps.turn.conversationId ?? undefined;
+    this.#files = deps.turn.attempt > 1 ? null : [];
   }
 
   /** Stores what the sender brought along and the user's message; opens a conversation when the session has none. */
@@ -119,16 +124,24 @@ export class TurnJournal {
     return this.#persist(() => this.#store.steps.recordIntention(this.#turn, n, call));
   }
 
-  /** The outcome of a call and its transcript row, whose `step` is that of the reply that asked for it. */
+  /** The files that the turn has sent, in their order. */
+  async files(): Promise<readonly SentAttachment[]> {
+    this.#files ??= await this.#persist(() => this.#store.files(this.#turn.turnId));
+    return this.#files;
+  }
+
+  /** The outcome of a call, the files that it sends, and its transcript row, whose `step` is that of the reply that asked for it. */
   async result(
     n: number,
     replyStep: number,
     call: ToolCall,
     state: "done" | "failed" | "unknown",
     result: ToolResult,
+    sent: readonly SentFile[] = [],
   ): Promise<void> {
     await this.#fenced(async (tx) => {
       await this.#store.steps.recordResult(tx, this.#turn, n, state, result);
+      if (sent.length > 0) await this.#store.sendFiles(tx, this.#turn, n, sent);
       return this.#write(tx, [
         {
           role: "assistant",
@@ -147,10 +160,12 @@ export class TurnJournal {
             tool_call_id: call.id,
             ...(result.isError === true ? { is_error: true } : {}),
             ...(state === "unknown" ? { outcome: "unknown" } : {}),
+            ...(sent.length > 0 ? { attachments: sent.map(({ ref }) => ref) } : {}),
           },
         },
       ]);
     });
+    if (this.#files) this.#files = [...this.#files, ...sent.map(sentAttachment)];
   }
 
   async steer(n: number, steer: Steer): Promise<void> {

@@ -4,6 +4,7 @@ import type { WaitingTurn } from "../../contracts/delegation.ts";
 import type { ErrorBody } from "../../contracts/errors.ts";
 import type { ToolCall, Usage } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
+import type { SentAttachment } from "../../contracts/stream.ts";
 import type { Answer, ToolResult } from "../../contracts/tool.ts";
 import { sanitize, sanitizeJson } from "../../domain/cap.ts";
 import type { TaskOutcome } from "../../domain/delegation.ts";
@@ -128,6 +129,7 @@ export interface FinishedTurn extends TurnEnd {
   readonly agent: string;
   readonly conversation: string;
   readonly attempt: number;
+  readonly files: readonly SentAttachment[];
 }
 
 /** The turn's row as seen from outside. */
@@ -282,6 +284,8 @@ export interface EndRow {
   error: ErrorBody | null;
   conversation: string;
   user_id: string;
+  /** Null: it has not ended. */
+  files: readonly SentAttachment[] | null;
 }
 
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -1,11 +1,13 @@
 /** Runs one claimed turn from its message to its end: prompt, agent loop, reply. */
 
 import { mkdir } from "node:fs/promises";
+import type { Channel } from "../../contracts/channel.ts";
 import { CairnError, RuntimeError, toCairnError } from "../../contracts/errors.ts";
 import type { TurnInfo } from "../../contracts/hooks.ts";
 import type { Message } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
+import { fileLimits } from "../../domain/outgoing-file.ts";
 import { createRepeatGuard } from "../../domain/repeated-calls.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import type { AgentPlaces } from "../mesh/agent-places.ts";
@@ -48,6 +50,10 @@ export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly toolRunner: ToolRunner;
   readonly display: TurnDisplay;
   readonly newId: NewId;
+  /** What their platforms take. */
+  readonly channels: ReadonlyMap<string, Pick<Channel, "maxFileBytes">>;
+  /** A message of a turn beside its reply stands in the outbox. */
+  onDelivered(): void;
   /** A turn has begun to wait, and its question stands in the outbox, or the turn that it waits for is in line. */
   onWaiting(): void;
   /** A turn has ended and its reply stands in the outbox; `durationS` counts from its claim. */
@@ -157,7 +163,20 @@ class TurnRun {
       signal,
       chain: () => journal.delegationChain(),
     });
-    const tools = { runner: toolRunner, journal, tools: available, context: info, signal, delegation, emit };
+    const tools = {
+      runner: toolRunner,
+      journal,
+      tools: available,
+      context: info,
+      signal,
+      delegation,
+      fileLimits: fileLimits(this.#turn, {
+        othersBytes: limits.maxAttachedOfOthers,
+        channelBytes: this.#deps.channels.get(channel)?.maxFileBytes,
+      }),
+      onDelivered: () => this.#deps.onDelivered(),
+      emit,
+    };
     await runAgentLoop(
       {
         owner,
@@ -306,9 +325,10 @@ class TurnRun {
   async #finish(end: TurnEnd, last: { n: number; text: string; model?: string }, cut: boolean): Promise<boolean> {
     // Later, a change that was under way would undo what the outbox sends.
     await this.#shown.idle(this.#signals.abort.aborted ? ABORTED_MS : undefined);
+    const files = await this.#journal.files();
     const ended = await this.#journal.finish(end, { ...last, cut });
     if (ended) {
-      this.#emit(finalEvent(this.#turn, end));
+      this.#emit(finalEvent(this.#turn, end, files));
       const { clock, onEnded } = this.#deps;
       onEnded(this.#turn.agent, end.state, (clock.monotonic() - this.#startedAt) / 1_000);
     }

@@ -6,10 +6,12 @@
 
 import type { Database, Queryable, Transaction } from "../../contracts/database.ts";
 import type { NewId } from "../../contracts/ports.ts";
+import type { SentAttachment } from "../../contracts/stream.ts";
 import { sanitize } from "../../domain/cap.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import { countUsage } from "../usage/count.ts";
 import { type ClaimRoom, claimTurns, type TurnOwner } from "./queue-order.ts";
+import { filesOf, listFiles, type OpenedFile, openFile, type SentFile, writeFiles } from "./sent-files.ts";
 import { StepStore } from "./step-store.ts";
 import { delegatedBy, LOCK_WAITING, outcomeOf, REPLY_TO_TURN, STOP_TASKS } from "./turn-delegation.ts";
 import { assertFence, isToStop, leaseLost } from "./turn-fence.ts";
@@ -183,13 +185,28 @@ export class TurnStore {
     );
   }
 
-  /** Whether a message of another turn holds up those of this one. */
-  async isBehind({ turnId, channel, conversation }: ClaimedTurn): Promise<boolean> {
+  /** Files of the running turn, in the transaction of the result of the call that sends them, whose step is `n`. */
+  sendFiles(tx: Transaction, turn: ClaimedTurn, n: number, files: readonly SentFile[]): Promise<void> {
+    return writeFiles(tx, { turn, n, files, newId: this.#newId });
+  }
+
+  /** Those that the turn has sent, in their order. */
+  files(turnId: string): Promise<readonly SentAttachment[]> {
+    return listFiles(this.#database, turnId);
+  }
+
+  /** One of them. RUNTIME_NOT_FOUND. */
+  openFile(turnId: string, sha256: string): Promise<OpenedFile> {
+    return openFile(this.#database, turnId, sha256);
+  }
+
+  /** Whether a message of another turn, or one that this turn has sent on the way, comes before its next words. */
+  async isBehind({ channel, conversation }: ClaimedTurn): Promise<boolean> {
     const { rows } = await this.#database.query<{ behind: boolean }>(
       `/* turn:behind */ select exists (select 1 from outbox o where state = 'pending' and channel = $1
-         and payload->>'conversation' = $2 and turn_id <> $3 and ${HOLDS_UP} and not exists (
+         and payload->>'conversation' = $2 and ${HOLDS_UP} and not exists (
            select 1 from outbox p where p.turn_id = o.turn_id and p.state = 'pending' and p.seq < o.seq)) as behind`,
-      [channel, conversation, turnId],
+      [channel, conversation],
     );
     return rows[0]?.behind ?? false;
   }
@@ -246,7 +263,8 @@ export class TurnStore {
     const { rows } = await this.#database.query<EndRow>(
       `/* turn:read */ select t.state, t.attempt, t.reply, t.usage, t.interrupted, t.notice, t.error, i.conversation, i.user_id,
          case when t.state = 'waiting' then (select to_jsonb(q) from turn_questions q where q.turn_id = t.id and q.state = 'open'
-           and q.question -> 'delegation' is null) end as question
+           and q.question -> 'delegation' is null) end as question,
+         case when t.state in ('done', 'failed', 'aborted') then ${filesOf("t.id")} end as files
        from turns t join inbox i on i.id = t.inbox_id where t.id = $1 and t.agent = $2`,
       [turnId, agent],
     );
@@ -278,6 +296,7 @@ export class TurnStore {
         interrupted: row.interrupted,
         notice: row.notice,
         error: row.error,
+        files: row.files ?? [],
       },
     };
   }

@@ -67,7 +67,7 @@ export function createTurns(deps: TurnsDeps): Turns {
       agent,
       user: row.user,
       attempt: row.turn.attempt,
-      final: finalEvent(row.turn, row.turn),
+      final: finalEvent(row.turn, row.turn, row.turn.files),
     };
   }
 
@@ -208,6 +208,10 @@ export function createTurns(deps: TurnsDeps): Turns {
     },
     waitForEndOrQuestion: (agent, turnId, signal) => resultOf(agent, turnId, signal, true),
     events,
+    async openAttachment(agent, turnId, sha256) {
+      await readTurn(agent, turnId);
+      return store.openFile(turnId, sha256);
+    },
     async stop(agent, turnId) {
       const { state } = await readTurn(agent, turnId);
       if (state === "finished") return false;

@@ -76,6 +76,7 @@ export const toolsSection = section({
     max_bytes: bytes().prefault("5Mi").describe("Of a page, decompressed; what is behind them is not read."),
   }).prefault({}),
   ask_user: plain(),
+  send_file: plain(),
   todo: plain(),
   coding_pipeline: plain(),
   delegate_task: section({

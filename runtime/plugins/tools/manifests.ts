@@ -9,6 +9,7 @@ import { memorySearch } from "./memory-search/manifest.ts";
 import { memoryStats } from "./memory-stats/manifest.ts";
 import { searchGlob } from "./search-glob/manifest.ts";
 import { searchGrep } from "./search-grep/manifest.ts";
+import { sendFile } from "./send-file/manifest.ts";
 import { shell } from "./shell/manifest.ts";
 import { skillList } from "./skill-list/manifest.ts";
 import { skillManage } from "./skill-manage/manifest.ts";
@@ -29,6 +30,7 @@ export const TOOLS = [
   memoryStats,
   memoryGetFull,
   askUser,
+  sendFile,
   todo,
   skillList,
   skillManage,

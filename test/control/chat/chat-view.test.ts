@@ -59,6 +59,20 @@ describe("a turn on the terminal", () => {
     expect(show(...events)).toBe("<· half way>\nA word.\n");
   });
 
+  it("shows a file that was sent, and where it is fetched", () => {
+    const attachment = { sha256: "ab12", name: "a\u001b[2J.pdf", media_type: "application/pdf", size: 12 };
+    const events: StreamEvent[] = [
+      delta("Here:"),
+      { type: "turn.attachment", turn_id, attachment },
+      { type: "turn.attachment", turn_id, attachment: { ...attachment, name: "b.pdf", caption: "The second." } },
+    ];
+    expect(show(...events)).toMatch(
+      new RegExp(
+        `^Here:\n.*a[^\u001b]*\\.pdf \\(application/pdf, 12 bytes\\)\n<turns/${turn_id}/attachments/ab12>\nThe second\\.\nb\\.pdf .*\n<.*>\n$`,
+      ),
+    );
+  });
+
   it("puts tools on lines of their own, cut to one line", () => {
     const call = { turn_id, tool_call_id: "c", name: "shell" };
     const text = show(

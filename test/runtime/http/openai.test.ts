@@ -24,6 +24,23 @@ function textOf(chunks: readonly ChatCompletionChunk[]): string {
   return chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
 }
 
+describe("files that a turn has sent", () => {
+  test("are named behind the text, with where they are, also in a stream", async () => {
+    const started = startServer();
+    const file = { sha256: "ab12", name: "a.pdf", media_type: "application/pdf", size: 12, caption: "As you asked." };
+    started.app.script = async ({ turnId, say }) => {
+      say({ type: "text.delta", turn_id: turnId, text: "Here." });
+      return { text: "Here.", notice: "Cut.", attachments: [file] };
+    };
+    const openai = await client(started);
+    const about = (turnId: string) =>
+      `As you asked.\nFile a.pdf (application/pdf, 12 bytes): /api/agents/main/turns/${turnId}/attachments/ab12`;
+    const { choices } = await openai.chat.completions.create(hello);
+    expect(choices[0]?.message.content).toBe(`Cut.\n\nHere.\n\n${about("turn-1")}`);
+    expect(textOf(await chunksOf(openai, hello))).toBe(`Here.\n\nCut.\n\n${about("turn-2")}`);
+  });
+});
+
 describe("the openai SDK, unchanged", () => {
   test("lists the agents as models, and finds one", async () => {
     const openai = await client(startServer());

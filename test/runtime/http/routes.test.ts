@@ -428,6 +428,7 @@ describe("/openapi.json", () => {
       "/api/agents/{name}/messages",
       "/api/agents/{name}/turns/{turn_id}",
       "/api/agents/{name}/turns/{turn_id}/answer",
+      "/api/agents/{name}/turns/{turn_id}/attachments/{sha256}",
       "/api/agents/{name}/turns/{turn_id}/stop",
       "/api/agents/{name}/voice",
       "/api/capture",

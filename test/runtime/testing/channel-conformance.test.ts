@@ -136,6 +136,16 @@ const BROKEN: Readonly<Record<string, readonly Broken[]>> = {
     ],
     [sending((send, { sent: _, ...message }, keep) => send(message, keep)), "the part that was sent before"],
   ],
+  "sends a file without a text": [
+    [sending((send, message) => send({ ...message, text: message.text || "a file" }).then(() => null)), "has ids"],
+    [
+      sending(async (send, message) => {
+        if (message.text === "") await send({ ...message, text: "a file", attachments: [] });
+        return send(message);
+      }),
+      "the files of the messages that there are",
+    ],
+  ],
   "adds, reuses and removes messages of a text that is edited": [
     [editing((edit) => (conversation, id, text) => edit(conversation, id, text)), "further messages are used again"],
     [

@@ -10,7 +10,7 @@ import { filesOf } from "./downloads.ts";
 import { connectionError, sendingError } from "./errors.ts";
 import { chatMessage } from "./inbound.ts";
 import { createInteractions } from "./interactions.ts";
-import { createMessages } from "./messages.ts";
+import { createMessages, MOST_FILE } from "./messages.ts";
 import { createReceiving } from "./receiving.ts";
 import { SERVER } from "./server.ts";
 
@@ -48,6 +48,7 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
         interact,
       }),
     },
+    maxFileBytes: MOST_FILE,
     async start() {},
     async stop() {
       stopping.abort();

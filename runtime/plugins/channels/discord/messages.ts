@@ -19,7 +19,7 @@ export interface Messages extends PartedMessages {
 /** Characters of a message (Discord, Create Message); a character outside the BMP is one, or two: they are counted as two. */
 export const MOST_TEXT = 2_000;
 /** Bytes of a file of a bot, where the server pays for no more. */
-const MOST_FILE = 10 * 1024 ** 2;
+export const MOST_FILE = 10 * 1024 ** 2;
 /** Rows of buttons, buttons of a row, characters of a button's text and of its id. */
 const MOST_ROWS = 5;
 const ROW = 5;

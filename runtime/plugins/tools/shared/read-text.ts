@@ -1,11 +1,11 @@
-/** Reads a located file whole, within a size limit, as text: what reading and editing have in common. */
+/** Reads a located file whole, within a size limit, as text or as it is: what reading, editing and sending have in common. */
 
 import type { Stats } from "node:fs";
 import { distance } from "fastest-levenshtein";
 import { ToolError } from "../../../contracts/errors.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
 import { listEntries, type OpenDirectory, openDirectory } from "../../../files/directory.ts";
-import { readFileIn } from "../../../files/read-file.ts";
+import { type FileContent, readFileIn } from "../../../files/read-file.ts";
 import { FileRefused } from "../../../files/refusal.ts";
 import { fileError } from "./file-errors.ts";
 import type { Located, WorkspaceGate } from "./locate.ts";
@@ -37,6 +37,23 @@ export async function withParent<T>(
   }
 }
 
+/** TOOL_INVALID_ARGUMENTS for a directory, with what it holds; TOOL_REFUSED for a file of the service. FileRefused for what else is none. */
+export async function readWhole(
+  gate: WorkspaceGate,
+  directory: OpenDirectory,
+  name: string,
+  located: Located,
+  limits: { readonly maxBytes: number; readonly signal?: AbortSignal | undefined },
+): Promise<FileContent> {
+  // Package managers link what they install: a second name alone is no reason to refuse.
+  const content = await readFileIn(directory, name, { ...limits, hardLinks: "allow" }).catch(async (error: unknown) => {
+    const isDirectory = error instanceof FileRefused && error.reason === "directory";
+    throw isDirectory ? await directoryRefusal(located, located.components) : error;
+  });
+  await gate.assertNotProtected(located, content.stats);
+  return content;
+}
+
 /** TOOL_INVALID_ARGUMENTS for a directory, binary content or a file above `maxBytes`; TOOL_REFUSED for a special file. */
 export async function readText(
   gate: WorkspaceGate,
@@ -46,13 +63,7 @@ export async function readText(
   maxBytes: number,
   signal?: AbortSignal,
 ): Promise<TextFile> {
-  // Package managers link what they install: a second name alone is no reason to refuse.
-  const limits = { maxBytes, hardLinks: "allow", signal } as const;
-  const { bytes, stats } = await readFileIn(directory, name, limits).catch(async (error: unknown) => {
-    const isDirectory = error instanceof FileRefused && error.reason === "directory";
-    throw isDirectory ? await directoryRefusal(located, located.components) : error;
-  });
-  await gate.assertNotProtected(located, stats);
+  const { bytes, stats } = await readWhole(gate, directory, name, located, { maxBytes, signal });
   const decoded = decodeText(bytes);
   if (!decoded) {
     throw new ToolError(

@@ -102,6 +102,26 @@ export const SENDING_CHECKS: readonly CheckDefinition[] = [
     },
   },
   {
+    name: "sends a file without a text",
+    needs: ["platform"],
+    async run(open) {
+      const { channel } = open;
+      await channel.start();
+      const ids = idsOf(await channel.send(reply(open, "", { attachments: [FILE] })));
+      const shown = platformOf(open).shown();
+      assert.deepEqual(
+        shown.map(({ files }) => files),
+        [[FILE.name]],
+        "the files of the messages that there are",
+      );
+      assert.deepEqual(
+        ids,
+        shown.map(({ id }) => id),
+        "the ids of what was sent",
+      );
+    },
+  },
+  {
     name: "adds, reuses and removes messages of a text that is edited",
     needs: ["platform", "edit"],
     async run(open) {

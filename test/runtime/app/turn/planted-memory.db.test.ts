@@ -346,6 +346,7 @@ describeDatabase("what others stored", (open) => {
       spawn: () => Promise.reject(new Error("not to be delegated")),
       progress: () => undefined,
       deliver: async () => undefined,
+      sendFile: async () => undefined,
     };
     const result = await tool?.execute(name === "memory_search" ? { query: "vault" } : {}, undefined, context);
     const shown = JSON.parse(result?.content ?? "");

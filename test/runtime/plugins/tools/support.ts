@@ -51,6 +51,7 @@ export function contextFor(workspace: string, changes: Partial<ToolContext> = {}
     spawn: () => Promise.reject(new Error("not to be delegated")),
     progress: () => undefined,
     deliver: async () => undefined,
+    sendFile: async () => undefined,
     ...changes,
   };
 }

@@ -50,6 +50,7 @@ async function setUp(settings: Partial<SafetyDeps["settings"]> = {}, more: Parti
     spawn: () => Promise.reject(new Error("not to be delegated")),
     progress: () => undefined,
     deliver: async () => undefined,
+    sendFile: async () => undefined,
   };
   return {
     base,
