@@ -36,6 +36,8 @@ export interface InboundMessage {
   readonly agent: string;
   /** The platform's own id of the message, or the Idempotency-Key. */
   readonly externalId: string;
+  /** The platform's id of the message within its conversation, for `react`. Absent where there is nothing to react to. */
+  readonly messageId?: string;
   readonly text: string;
   readonly attachments?: readonly Attachment[];
   /** True when the sender is the owner of the instance. */
@@ -244,6 +246,7 @@ export interface Channel {
    * shown when they are whole.
    */
   draftPauseMs?(conversation: string): number;
+  /** To a message of a person, by the `messageId` that was handed over with it. The node asks for it once, and for nothing if it rejects. */
   react?(conversation: string, messageId: string, emoji: string): Promise<void>;
   /** While a turn of the conversation runs; ended by as many calls of `stopTyping`. */
   startTyping?(conversation: string): Promise<void>;

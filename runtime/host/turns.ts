@@ -18,6 +18,7 @@ import { createOutbox } from "../app/turn/outbox.ts";
 import { createPlacement } from "../app/turn/placement.ts";
 import { createPromptBuilder } from "../app/turn/prompt.ts";
 import { createProviderCircuits } from "../app/turn/provider-circuits.ts";
+import { createReceipts } from "../app/turn/receipts.ts";
 import { createRemoteTaskStore } from "../app/turn/remote-task-store.ts";
 import { RemoteTasks } from "../app/turn/remote-tasks.ts";
 import { StreamHub } from "../app/turn/stream-hub.ts";
@@ -203,6 +204,7 @@ export function composeTurns(parts: TurnParts) {
     hub,
     dispatcher,
     placement: withTests,
+    receipts: createReceipts({ channels, store, dispatcher, placement: withTests, logger }),
     forwarded: parts.peers === null ? null : createForwardedStreams({ places, peers: parts.peers, hub, logger }),
     routing: parts.routing,
     isDraining,

@@ -28,12 +28,14 @@ export interface ChatPlatform {
   /** What messages were changed into, in order. */
   readonly changes: string[];
   readonly typing: Set<string>;
+  /** To messages of people. */
+  readonly reactions: { readonly conversation: string; readonly messageId: string; readonly emoji: string }[];
   /** Throws where the platform does not take what it is given. */
   check(text: string): void;
 }
 
 export function chatPlatform(): ChatPlatform {
-  return { messages: [], changes: [], typing: new Set(), check: () => undefined };
+  return { messages: [], changes: [], typing: new Set(), reactions: [], check: () => undefined };
 }
 
 export interface ChatChannel extends Channel {
@@ -123,7 +125,9 @@ export function createChatChannel(id: string, platform: ChatPlatform): ChatChann
       return primary === undefined ? null : { primary, overflow };
     },
     async react(conversation, messageId, emoji) {
-      found(conversation, messageId)?.reactions.push(emoji);
+      const message = found(conversation, messageId);
+      if (message) message.reactions.push(emoji);
+      else platform.reactions.push({ conversation, messageId, emoji });
     },
     async startTyping(conversation) {
       platform.typing.add(conversation);

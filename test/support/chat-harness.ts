@@ -56,6 +56,7 @@ function fakeOf(platform: ChatPlatform, inbox: ChatInbox): FakePlatform {
   return {
     mostText: LIMIT,
     shown: () => platform.messages.map(({ id, text, files }) => ({ id, text, files: files.map(({ name }) => name) })),
+    reactions: () => platform.reactions.map(({ emoji }) => emoji),
     fail(fault) {
       inbox.isUnreachable = fault === "unreachable";
       const code = fault === "unreachable" ? "CHANNEL_CONNECTION_LOST" : "CHANNEL_REFUSED";
@@ -68,5 +69,5 @@ function fakeOf(platform: ChatPlatform, inbox: ChatInbox): FakePlatform {
 
 function inbound({ from, text, key }: DeliveredMessage): InboundMessage {
   const address = { channel: "chat", conversation: from, user: from };
-  return { address, agent: "", externalId: key, text, owner: from === "owner" };
+  return { address, agent: "", externalId: key, messageId: key, text, owner: from === "owner" };
 }

@@ -28,6 +28,7 @@ import { createOutbox } from "../../runtime/app/turn/outbox.ts";
 import { createPlacement } from "../../runtime/app/turn/placement.ts";
 import { createPromptBuilder } from "../../runtime/app/turn/prompt.ts";
 import { createProviderCircuits } from "../../runtime/app/turn/provider-circuits.ts";
+import { createReceipts } from "../../runtime/app/turn/receipts.ts";
 import { createRemoteTaskStore } from "../../runtime/app/turn/remote-task-store.ts";
 import { RemoteTasks } from "../../runtime/app/turn/remote-tasks.ts";
 import { StreamHub } from "../../runtime/app/turn/stream-hub.ts";
@@ -331,6 +332,7 @@ export async function startHarness(options: HarnessOptions) {
     hub,
     dispatcher,
     placement,
+    receipts: createReceipts({ channels, store, dispatcher, placement, logger: options.logger ?? quietLogger }),
     forwarded: peers ? createForwardedStreams({ places, peers, hub, logger: options.logger ?? quietLogger }) : null,
     routing,
     isDraining,

@@ -88,6 +88,12 @@ export class Dispatcher {
     });
   }
 
+  /** Resolves when the turns that could be claimed when it was called are claimed, as far as there is room for them. */
+  async claimed(): Promise<void> {
+    // Twice: what was just kicked is claimed by the round behind the one that is under way.
+    for (let round = 0; round < 2; round++) await this.#pumping;
+  }
+
   get activeTurns(): number {
     return this.#active.size;
   }

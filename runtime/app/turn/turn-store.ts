@@ -200,6 +200,16 @@ export class TurnStore {
     return openFile(this.#database, turnId, sha256);
   }
 
+  /** Whether the turn has begun, and whether another one of its session has not ended. */
+  async standing(turnId: string): Promise<{ readonly isQueued: boolean; readonly isBehind: boolean }> {
+    const { rows } = await this.#database.query<{ queued: boolean; behind: boolean }>(
+      `/* turn:standing */ select t.state = 'queued' as queued, exists (select from turns o where o.session_key = t.session_key
+         and o.id <> t.id and o.state in ('queued', 'running', 'waiting')) as behind from turns t where t.id = $1`,
+      [turnId],
+    );
+    return { isQueued: rows[0]?.queued ?? false, isBehind: rows[0]?.behind ?? false };
+  }
+
   /** Whether a message of another turn, or one that this turn has sent on the way, comes before its next words. */
   async isBehind({ channel, conversation }: ClaimedTurn): Promise<boolean> {
     const { rows } = await this.#database.query<{ behind: boolean }>(

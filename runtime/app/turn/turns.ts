@@ -12,6 +12,7 @@ import type { Dispatcher } from "./dispatcher.ts";
 import type { ForwardedStreams } from "./forwarded-streams.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Placement } from "./placement.ts";
+import type { Receipts } from "./receipts.ts";
 import { finalIdOf, type StreamHub } from "./stream-hub.ts";
 import { STOP_TURN, withOwn } from "./turn-delegation.ts";
 import { finalEvent, waitingEvent } from "./turn-end.ts";
@@ -26,6 +27,7 @@ export interface TurnsDeps {
   readonly hub: StreamHub;
   readonly dispatcher: Dispatcher;
   readonly placement: Placement;
+  readonly receipts: Receipts;
   /** Of turns that other nodes run; null where this one is alone. */
   readonly forwarded: ForwardedStreams | null;
   /** The bindings of a channel, for messages that name no agent. */
@@ -189,6 +191,7 @@ export function createTurns(deps: TurnsDeps): Turns {
       if (accepted.fresh) {
         track(accepted.turnId, message.agent);
         await wake(message.agent);
+        deps.receipts.show(message, { ...accepted, agent });
       }
       return { ...accepted, agent };
     },

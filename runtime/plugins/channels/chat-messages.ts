@@ -123,6 +123,7 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
       address: { channel, conversation: message.conversation, user: message.user },
       agent: "",
       externalId: message.externalId,
+      messageId: message.id,
       text: message.text,
       owner: message.isOwner,
       sentAt: message.sentAt,

@@ -17,6 +17,8 @@ export type ChannelFeature =
   | "edit"
   /** `Channel.draftPauseMs`. */
   | "drafts"
+  /** `Channel.react`. */
+  | "reactions"
   /** Text with a slash is a command: not where people speak. */
   | "commands"
   /** `Channel.onStranger`: who is not the owner may write to it. */
@@ -47,6 +49,8 @@ export interface FakePlatform {
   readonly mostText: number;
   /** What the channel has sent to anybody and not deleted, in the order of sending. */
   shown(): readonly ShownMessage[];
+  /** What the channel has put on messages of people. Absent where the channel lacks `reactions`. */
+  reactions?(): readonly string[];
   /** `unreachable`: no connection is answered any more. `refused`: for good, whatever is sent to the conversation, as where it is gone. */
   fail(fault: "unreachable" | "refused"): void;
 }

@@ -243,6 +243,7 @@ function appOf(state: Workspace, addFile: AddFile): SlackApp {
         thread,
         blocks: [],
         files: [],
+        reactions: [],
         more,
         edits: 0,
         deleted: false,

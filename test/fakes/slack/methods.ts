@@ -31,14 +31,19 @@ export const methods: Readonly<Record<string, Method>> = {
   "chat.update": update,
   "chat.delete": remove,
   "chat.postEphemeral": whisper,
+  "reactions.add": react,
   "files.getUploadURLExternal": askUpload,
   "files.completeUploadExternal": completeUpload,
 };
+
+/** A part of the platform's list. */
+const EMOJI = new Set(["eyes", "thumbsup", "white_check_mark"]);
 
 const SCOPES: Readonly<Record<string, string>> = {
   "conversations.history": "channels:history",
   "chat.postMessage": "chat:write",
   "chat.update": "chat:write",
+  "reactions.add": "reactions:write",
   "files.getUploadURLExternal": "files:write",
   "files.completeUploadExternal": "files:write",
 };
@@ -86,6 +91,15 @@ function messageOf(channel: StoredChannel, { ts }: Call["body"]): StoredMessage 
   const message = channel.messages.find((one) => one.ts === ts && !one.deleted);
   if (message === undefined) throw new Refusal("message_not_found");
   return message;
+}
+
+function react(workspace: Workspace, body: Call["body"]): object {
+  const { reactions } = messageOf(channelOf(workspace, body), { ts: body["timestamp"] });
+  const name = String(body["name"]);
+  if (!EMOJI.has(name)) throw new Refusal("invalid_name");
+  if (reactions.includes(name)) throw new Refusal("already_reacted");
+  reactions.push(name);
+  return {};
 }
 
 /** What is later than `oldest`, newest first; of threads what is shown in the channel, too. */
@@ -151,6 +165,7 @@ function store(
     user: workspace.bot,
     blocks: [],
     files: [],
+    reactions: [],
     more: {},
     edits: 0,
     deleted: false,

@@ -14,6 +14,8 @@ export interface StoredMessage {
   readonly thread: string | undefined;
   blocks: readonly Block[];
   readonly files: readonly { readonly id: string; readonly name: string; readonly bytes: Buffer }[];
+  /** Names of emoji. */
+  readonly reactions: string[];
   /** Further keys of it. */
   readonly more: object;
   edits: number;

@@ -40,6 +40,10 @@ export interface BotState {
   /** Groups that became supergroups: their new numbers. */
   readonly moved: Map<number, number>;
   readonly sent: SentMessage[];
+  /** Of the bot to messages of people, as `1 7 👀`: chat, message and emoji. */
+  readonly reactions: string[];
+  /** Messages of people, as `1 7`. */
+  readonly said: Set<string>;
   /** Chat actions, as `1 typing`. */
   readonly actions: string[];
   readonly calls: { readonly method: string; readonly body: Readonly<Record<string, unknown>> }[];
@@ -96,6 +100,8 @@ export function botState(me: User): BotState {
     chats: new Set(),
     moved: new Map(),
     sent: [],
+    reactions: [],
+    said: new Set(),
     actions: [],
     calls: [],
     files: new Map(),

@@ -137,6 +137,7 @@ function botOf(token: string, state: BotState, revoke: () => void): TelegramBot 
         ...(text === "" ? {} : { text, ...entities }),
         ...more,
       } as Message;
+      state.said.add(`${chat} ${message.message_id}`);
       state.put({ message } as Partial<Update>);
       return message;
     },

@@ -72,7 +72,10 @@ export const methods: Readonly<Record<string, Method>> = {
     const bad = reactions.find(({ emoji }) => !EMOJI.has(emoji));
     if (bad) throw new Refusal(400, "Bad Request: REACTION_INVALID");
     const message = bot.sent.find(({ id }) => id === Number(body["message_id"]));
+    const said = `${body["chat_id"]} ${body["message_id"]}`;
+    if (!message && !bot.said.has(said)) throw new Refusal(400, "Bad Request: message to react not found");
     message?.reactions.splice(0, Number.POSITIVE_INFINITY, ...reactions.map(({ emoji }) => emoji));
+    if (!message) bot.reactions.push(...reactions.map(({ emoji }) => `${said} ${emoji}`));
     return true;
   },
   sendchataction(bot, { body }) {

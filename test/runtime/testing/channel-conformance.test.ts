@@ -66,6 +66,7 @@ const BROKEN: Readonly<Record<string, readonly Broken[]>> = {
   "has what the harness says, and nothing of what it lacks": [
     [(right) => ({ ...right, id: "" }), "the id must not be empty"],
     [({ edit: _, ...right }) => right, "whether it has edit"],
+    [({ react: _, ...right }) => right, "whether it has reactions"],
     [receiving(() => ({ account: "" })), "the receiver's account must not be empty"],
   ],
   "says how it is, with reasons, where each node receives for itself; with a receiver the node does": [
@@ -188,6 +189,16 @@ const BROKEN: Readonly<Record<string, readonly Broken[]>> = {
       "whether it is the owner's",
     ],
     [receiving(() => ({ receive: async () => undefined })), "has to call `connected`"],
+  ],
+  "puts a reaction on a message that it has handed over": [
+    [
+      (right) => ({
+        ...right,
+        onMessage: (handler) => right.onMessage(({ messageId: _, ...message }) => handler(message)),
+      }),
+      "has a messageId",
+    ],
+    [(right) => ({ ...right, react: async () => undefined }), "the reactions to messages of people"],
   ],
   "hands a message over again, with its externalId, where it could not be stored": [
     [

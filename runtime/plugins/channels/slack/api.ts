@@ -25,6 +25,8 @@ export interface SlackApi {
   post(address: SlackAddress, content: Content): Promise<string>;
   change(channel: string, message: string, content: Content): Promise<void>;
   remove(channel: string, message: string): Promise<void>;
+  /** `name`: Slack's, without colons. */
+  react(channel: string, message: string, name: string): Promise<void>;
   /** Shown to one user alone. */
   whisper(address: SlackAddress, user: string, text: string): Promise<void>;
   /** Resolves to the id of the file: that of its message is not given. */
@@ -132,6 +134,9 @@ export function createApi({ token, appToken, baseUrl, signal: stopping }: ApiDep
     },
     async remove(channel, ts) {
       await call(({ chat }) => chat.delete({ channel, ts }));
+    },
+    async react(channel, timestamp, name) {
+      await call(({ reactions }) => reactions.add({ channel, timestamp, name }));
     },
     async whisper({ channel, thread }, user, text) {
       await call(({ chat }) =>

@@ -57,6 +57,7 @@ export function createSlackChannel({
     edit: (conversation, messageId, text, overflowIds, signal) =>
       messages.edit(conversation, messageId, text, overflowIds, signal).catch(rethrow),
     draftPauseMs: createPace().pauseMs,
+    react: (conversation, messageId, emoji) => messages.react(conversation, messageId, emoji).catch(rethrow),
     ...inbound.handlers,
   };
 }

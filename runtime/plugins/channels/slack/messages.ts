@@ -2,6 +2,7 @@
 
 import { LRUCache } from "lru-cache";
 import type { Attachment, OutboundMessage } from "../../../contracts/channel.ts";
+import { ChannelError } from "../../../contracts/errors.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
 import { changeParts, idsOf, MAY_REPEAT, type PartedMessages, sendParts } from "../parts.ts";
 import { isTime, type SlackAddress, slackAddress } from "./address.ts";
@@ -11,12 +12,16 @@ import { buttons, howToAnswer } from "./questions.ts";
 import { asTyped, escaped } from "./text.ts";
 
 export interface Messages extends PartedMessages {
+  react(conversation: string, messageId: string, emoji: string): Promise<void>;
   /** A text of the service's own. */
   say(conversation: string, text: string): Promise<void>;
 }
 
 /** Characters of a message as it is sent (chat.update, `msg_too_long`): what is longer could not be changed. */
 const MOST_TEXT = 4_000;
+
+/** Names of emoji on Slack: it takes nothing else. */
+const EMOJI: ReadonlyMap<string, string> = new Map([["👀", "eyes"]]);
 
 /** Sends one part of a message; resolves to its id. */
 type Part = () => Promise<string>;
@@ -120,6 +125,12 @@ export function createMessages(api: SlackApi): Messages {
         remove: (ids) => remove(channel, ids),
         signal,
       });
+    },
+    async react(conversation, messageId, emoji) {
+      const name = EMOJI.get(emoji);
+      if (name === undefined)
+        throw new ChannelError("CHANNEL_REFUSED", "Slack's name of this emoji is not in the list.");
+      await api.react(slackAddress(conversation).channel, messageId, name);
     },
     async say(conversation, text) {
       for (const piece of pieces(asTyped(text))) await api.post(slackAddress(conversation), { text: piece });

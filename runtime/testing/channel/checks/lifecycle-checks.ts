@@ -15,6 +15,7 @@ export const LIFECYCLE_CHECKS: readonly CheckDefinition[] = [
         receiver: channel.receiver !== undefined,
         edit: channel.edit !== undefined,
         drafts: channel.draftPauseMs !== undefined,
+        reactions: channel.react !== undefined,
         strangers: channel.onStranger !== undefined,
       };
       for (const [feature, isThere] of Object.entries(has))

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { MemoryError } from "../../../contracts/errors.ts";
-import { type CheckDefinition, COMMAND_REPLY, type Connected, reply, waitUntil } from "../support.ts";
+import {
+  type CheckDefinition,
+  COMMAND_REPLY,
+  type Connected,
+  platformOf,
+  present,
+  reply,
+  waitUntil,
+} from "../support.ts";
 
 /** How messages come: each one until it is taken, and none twice without need. */
 
@@ -33,6 +41,22 @@ export const RECEIVING_CHECKS: readonly CheckDefinition[] = [
         const isThere = open.platform.shown().some(({ text }) => text === "answer");
         assert(isThere, "what is sent to the address of a message has to arrive");
       }
+    },
+  },
+  {
+    name: "puts a reaction on a message that it has handed over",
+    needs: ["platform", "reactions"],
+    async run(open) {
+      const { accepted, channel } = open;
+      const { reactions } = platformOf(open);
+      assert(reactions, "the harness has to say what reactions its platform has");
+      await begin(open);
+      await open.deliver({ from: "owner", text: "one", key: "1" });
+      await waitUntil(() => accepted.length > 0, "the message was not handed over");
+      const { address, messageId } = accepted[0] ?? {};
+      assert(address && messageId, "a message that can be reacted to has a messageId");
+      await present(channel.react, "react").call(channel, address.conversation, messageId, "👀");
+      assert.deepEqual(reactions(), ["👀"], "the reactions to messages of people");
     },
   },
   {

@@ -24,7 +24,7 @@ function channel() {
 }
 
 const harness: ChannelHarness = {
-  lacks: ["platform", "receiver", "edit", "drafts", "strangers"],
+  lacks: ["platform", "receiver", "edit", "drafts", "reactions", "strangers"],
   async open() {
     const made = createAgentChannel({ id: "agent", newId: () => "id" });
     return {

@@ -73,6 +73,10 @@ const harness: ChannelHarness = {
         mostText: 2_000,
         shown: () =>
           bot.sent().map(({ id, content, files }) => ({ id, text: content, files: files.map(({ name }) => name) })),
+        reactions: () =>
+          [...bot.state.channels.values()].flatMap(({ messages }) =>
+            messages.flatMap(({ author, reactions }) => (author.bot ? [] : reactions)),
+          ),
         fail(fault) {
           if (fault === "unreachable") fake.fault = "down";
           else bot.state.refuse = () => new Refusal(403, 50_001, "Missing Access");
@@ -105,6 +109,7 @@ describe("a Discord channel", () => {
         address: { channel: "discord", conversation: bot.direct, user: OWNER },
         agent: "",
         externalId: id,
+        messageId: id,
         text: "hello",
         owner: true,
         sentAt: expect.stringMatching(/^20\d\d-.*Z$/),

@@ -12,7 +12,7 @@ import { pager } from "./manifest.ts";
 const OWNER = "ada";
 
 const harness: ChannelHarness = {
-  lacks: ["edit", "drafts"],
+  lacks: ["edit", "drafts", "reactions"],
   async open() {
     const fake = await startPagerFake();
     const log: string[] = [];

@@ -47,6 +47,11 @@ const reply = ({ direct }: SlackApp, text: string, more: Partial<OutboundMessage
   ...more,
 });
 const textsOf = (app: SlackApp): string[] => app.sent().map(({ text }) => readable(text));
+/** To messages of people. */
+const reactionsIn = ({ state }: SlackApp): string[] =>
+  [...state.channels.values()].flatMap(({ messages }) =>
+    messages.flatMap(({ user, reactions }) => (user === state.bot ? [] : reactions)),
+  );
 const textsIn = (accepted: readonly InboundMessage[]): string[] => accepted.map(({ text }) => text);
 const question = (choices: readonly string[], id = "q-1") => ({
   id,
@@ -72,6 +77,7 @@ const harness: ChannelHarness = {
             text: readable(text),
             files: files.map(({ name }) => name),
           })),
+        reactions: () => reactionsIn(app).map((name) => (name === "eyes" ? "👀" : name)),
         fail(fault) {
           if (fault === "unreachable") fake.fault = "down";
           else app.state.refuse = () => new Refusal("channel_not_found");
@@ -102,6 +108,7 @@ describe("a Slack channel", () => {
         address: { channel: "slack", conversation: app.direct, user: OWNER },
         agent: "",
         externalId: ts,
+        messageId: ts,
         text: "hello",
         owner: true,
         sentAt: expect.stringMatching(/^20\d\d-.*Z$/),
@@ -748,6 +755,18 @@ describe("a Slack channel", () => {
       expect(textsOf(app).join("").replaceAll(/\s/g, "")).toBe(text.toWellFormed().replaceAll(/\s/g, ""));
       await channel.edit?.(app.direct, sent?.primary ?? "", "short", sent?.overflow);
       expect(textsOf(app)).toEqual(["short"]);
+    });
+
+    it("the reaction that it has a name of, once, and no other one", async () => {
+      const { app, channel } = await connected();
+      const { ts } = app.say("hello");
+      await channel.react?.(app.direct, ts, "👀");
+      expect(reactionsIn(app)).toEqual(["eyes"]);
+      await expect(channel.react?.(app.direct, ts, "👀")).rejects.toThrow("already_reacted");
+      await expect(channel.react?.(app.direct, ts, "🦤")).rejects.toMatchObject({ code: "CHANNEL_REFUSED" });
+      app.state.missingScopes.add("reactions:write");
+      await expect(channel.react?.(app.direct, ts, "👀")).rejects.toMatchObject({ code: "CHANNEL_REFUSED" });
+      expect(reactionsIn(app)).toEqual(["eyes"]);
     });
 
     it("files of agents, with no token for the address that takes them", async () => {

@@ -61,6 +61,7 @@ const harness: ChannelHarness = {
           bot.state.sent
             .filter(({ deleted }) => !deleted)
             .map(({ id, text, files }) => ({ id: String(id), text, files: files.map(({ name }) => name) })),
+        reactions: () => bot.state.reactions.map((reaction) => reaction.split(" ")[2] ?? ""),
         fail(fault) {
           if (fault === "unreachable") fake.fault = "down";
           else bot.state.refuse = () => new Refusal(403, "Forbidden: bot was blocked by the user");
@@ -91,6 +92,7 @@ describe("a Telegram channel", () => {
         address: { channel: "telegram", conversation: "1", user: "1" },
         agent: "",
         externalId: `${botId}:1`,
+        messageId: "1",
         text: "hello",
         owner: true,
         sentAt: expect.stringMatching(/^20\d\d-.*Z$/),

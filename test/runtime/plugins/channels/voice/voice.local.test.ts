@@ -97,7 +97,7 @@ const audioOnly = (all: readonly string[]) => all.filter((one) => !/^(?:turn|tex
 describe("the voice channel", () => {
   describe("keeps the contract of channels", () => {
     const harness: ChannelHarness = {
-      lacks: ["platform", "receiver", "edit", "drafts", "strangers", "commands"],
+      lacks: ["platform", "receiver", "edit", "drafts", "reactions", "strangers", "commands"],
       async open() {
         const fake = await startAudioFake();
         const { channel, voice } = channelOver(fake);
