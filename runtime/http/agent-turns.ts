@@ -115,7 +115,6 @@ export function registerAgentTurns(server: Server, deps: RouteDeps): void {
         "content-type": ref.media_type,
         "content-length": ref.size,
         "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(ref.name.toWellFormed())}`,
-        "x-content-type-options": "nosniff",
       });
       return sendBytes(reply, bytes, limits.stallMs);
     },

@@ -112,16 +112,23 @@ describeDatabase("files that agents send", (open) => {
 
   it("are given out under the turn that has sent them alone, and not what the user has attached", async () => {
     const database = await open();
-    const harness = await start({ database, tools: [one] });
+    const harness = await start({
+      database,
+      tools: [one],
+      script: (request, call) =>
+        request.messages.at(-1)?.content === "nothing" ? [text("Nothing."), end()] : once(request, call),
+    });
     const attached = { name: "mine.txt", mediaType: "text/plain", data: Buffer.from("mine").toString("base64") };
     const first = await harness.say("go", { attachments: [attached] });
     const second = await harness.say("go", { session: "s2" });
+    const third = await harness.say("nothing", { session: "s3" });
     const get = (turnId: string, data: string) =>
       harness.turns.openAttachment(harness.agentName, turnId, hashOf(Buffer.from(data)));
     expect((await get(second.turn_id, "the report")).ref.name).toBe("report.txt");
     for (const [turnId, data] of [
       [first.turn_id, "mine"],
       [second.turn_id, "mine"],
+      [third.turn_id, "the report"],
       [first.turn_id, "something else"],
     ] as const) {
       await expect(get(turnId, data), data).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
@@ -179,6 +186,10 @@ describeDatabase("files that agents send", (open) => {
     expect(result.attachments).toBeUndefined();
     expect(result.text).toMatch(/interrupted|unknown/i);
     await expect.poll(() => next.sent.length).toBe(1);
+    // The reply alone.
+    expect((await database.query("select key from outbox where turn_id = $1", [turnId])).rows).toEqual([
+      { key: "reply" },
+    ]);
     expect(await stored(database, Buffer.from(data))).toHaveLength(0);
   });
 
