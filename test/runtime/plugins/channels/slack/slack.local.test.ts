@@ -763,9 +763,9 @@ describe("a Slack channel", () => {
       await channel.react?.(app.direct, ts, "👀");
       expect(reactionsIn(app)).toEqual(["eyes"]);
       await expect(channel.react?.(app.direct, ts, "👀")).rejects.toThrow("already_reacted");
-      await expect(channel.react?.(app.direct, ts, "🦤")).rejects.toMatchObject({ code: "CHANNEL_REFUSED" });
+      await expect(channel.react?.(app.direct, ts, "🦤")).rejects.toThrow("not in the list");
       app.state.missingScopes.add("reactions:write");
-      await expect(channel.react?.(app.direct, ts, "👀")).rejects.toMatchObject({ code: "CHANNEL_REFUSED" });
+      await expect(channel.react?.(app.direct, ts, "👀")).rejects.toThrow("reactions:write");
       expect(reactionsIn(app)).toEqual(["eyes"]);
     });
 
