@@ -8,7 +8,7 @@ import { CairnError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import { delegatedBy } from "./turn-delegation.ts";
-import { type ClaimedTurn, unsentText } from "./turn-rows.ts";
+import { type ClaimedTurn, UNHEARD, unsentText } from "./turn-rows.ts";
 import type { TurnStore } from "./turn-store.ts";
 import { within } from "./within.ts";
 
@@ -102,8 +102,10 @@ class ShownWords {
     this.#store = store;
     this.#logger = logger;
     this.#lease = lease;
-    this.#ids = turn.draft?.ids ?? [];
-    this.#kept = this.#ids;
+    this.#kept = turn.draft?.ids ?? [];
+    this.#ids = this.#kept.filter((id) => id !== UNHEARD);
+    // A message of an earlier attempt may stand there for good: the reply below it says so, and is shown when it is whole.
+    this.#ended = this.#ids.length < this.#kept.length;
   }
 
   take(event: StreamEvent): void {
@@ -122,7 +124,7 @@ class ShownWords {
     // The rest of a longer one would undo what the outbox sends.
     this.#cancelled.abort();
     // Where that could not be done before: without it the reply would be sent as a new message.
-    if (!this.#lease.aborted) await this.#keep(this.#ids).catch(() => undefined);
+    if (!this.#lease.aborted && this.#ids.length > 0) await this.#keep(this.#ids).catch(() => undefined);
   }
 
   end(): void {
@@ -175,10 +177,16 @@ class ShownWords {
     const { turnId, agent, channel, conversation, user } = this.#turn;
     const [primary, ...overflow] = this.#ids;
     if (primary === undefined) {
+      await this.#keep([], [UNHEARD]);
       const address = { channel, conversation, user };
-      await this.#channel.send({ address, agent, turnId, text }, (sent) =>
-        this.#keep([sent.primary, ...sent.overflow]),
-      );
+      try {
+        await this.#channel.send({ address, agent, turnId, text }, (sent) =>
+          this.#keep([sent.primary, ...sent.overflow]),
+        );
+      } catch (error) {
+        if (this.#ids.length === 0 && error instanceof CairnError && error.details.notTaken) await this.#keep([]);
+        throw error;
+      }
       return;
     }
     const signal = AbortSignal.any([this.#cancelled.signal, this.#lease]);
@@ -187,10 +195,10 @@ class ShownWords {
   }
 
   /** Behind the turn's fence: on another node they are changed into its reply. */
-  async #keep(ids: readonly string[]): Promise<void> {
+  async #keep(ids: readonly string[], stored = ids): Promise<void> {
     this.#ids = ids;
-    if (ids.length === this.#kept.length && ids.every((id, index) => id === this.#kept[index])) return;
-    await this.#store.keepDraft(this.#turn, ids);
-    this.#kept = ids;
+    if (stored.length === this.#kept.length && stored.every((id, index) => id === this.#kept[index])) return;
+    await this.#store.keepDraft(this.#turn, stored);
+    this.#kept = stored;
   }
 }

@@ -17,6 +17,7 @@ import { delegatedBy, LOCK_WAITING, outcomeOf, REPLY_TO_TURN, STOP_TASKS } from 
 import { assertFence, isToStop, leaseLost } from "./turn-fence.ts";
 import {
   type ClaimedTurn,
+  draftOf,
   type EndRow,
   type Fence,
   HOLDS_UP,
@@ -30,11 +31,13 @@ import {
 } from "./turn-rows.ts";
 import { ASKS_USER, TurnWaiting } from "./turn-waiting.ts";
 
+const DRAFT = draftOf("$3");
+
 /** The last statement of the turn's last transaction: that one is rolled back as a whole where the turn has ended before. */
 const QUEUE_REPLY = `/* turn:outbox */ with done as (update inbox set done_at = now() where id = $1),
   counted as (${countUsage({ guard: "(select 1) once", agent: "$5::text", calls: "$7::jsonb" })})
-  insert into outbox (id, turn_id, channel, agent, payload, draft_ids)
-  values ($2, $3, $4, $5::text, $6, coalesce((select platform_ids from drafts where turn_id = $3), '{}'))`;
+  insert into outbox (id, turn_id, channel, agent, payload, draft_ids, unsure)
+  values ($2, $3, $4, $5::text, $6, ${DRAFT.ids}, ${DRAFT.isUnheard})`;
 
 const CHECKPOINT = `/* turn:checkpoint */ with done as (
     update turns set state = 'queued', checkpoints = checkpoints + 1, lease_node = null, lease_boot = null, lease_until = null

@@ -13,6 +13,7 @@ import { isToStop, leaseLost } from "./turn-fence.ts";
 import {
   type AskedQuestion,
   type ClaimedTurn,
+  draftOf,
   type OpenQuestion,
   type OutboxPayload,
   type QuestionRow,
@@ -146,12 +147,13 @@ export class TurnWaiting {
     const unsent = unsentText(turn, text);
     if (unsent.trim() === "") return;
     const payload = { conversation, user, text: unsent, notice: null } satisfies OutboxPayload;
+    const draft = draftOf("$2");
     await tx.query(
       `/* turn:words */ with cut as (
          insert into drafts (turn_id, words) values ($2, $3)
          on conflict (turn_id) do update set words = excluded.words, platform_ids = '{}')
-       insert into outbox (id, turn_id, key, channel, agent, payload, draft_ids)
-       values ($1, $2, $4, $5, $6, $7, coalesce((select platform_ids from drafts where turn_id = $2), '{}'))
+       insert into outbox (id, turn_id, key, channel, agent, payload, draft_ids, unsure)
+       values ($1, $2, $4, $5, $6, $7, ${draft.ids}, ${draft.isUnheard})
        on conflict (turn_id, key) do nothing`,
       [this.#newId(), turnId, sanitize(text), `words:${questionId}`, channel, agent, toJson(payload)],
     );

@@ -1,5 +1,6 @@
 /** What the platform keeps of a bot: its channels, its sessions, and what it has sent. */
 
+import { createHolds, type Holds } from "../shared/holds.ts";
 import type { Session } from "./sessions.ts";
 
 export const OWNER = "100000000000000001";
@@ -64,6 +65,10 @@ export interface BotState {
   readonly gateway: GatewayState;
   /** Sessions that may begin today. */
   starts: number;
+  /** Of requests, which end there. */
+  readonly holds: Holds<BotCall>;
+  /** Milliseconds for which a nonce is known. */
+  nonceMs: number;
   /** A request that it names is refused. */
   refuse: ((call: BotCall) => Refusal | undefined) | undefined;
   /** Not earlier than those before. */
@@ -150,6 +155,8 @@ export function botState(number: number, username: string): BotState {
       heartbeats: 0,
     },
     starts: 1_000,
+    holds: createHolds(),
+    nonceMs: 300_000,
     refuse: undefined,
     newId() {
       const now = BigInt(Date.now() - 1_420_070_400_000) << 22n;

@@ -127,7 +127,9 @@ export async function openDiscordFake(): Promise<DiscordFake> {
     const call = await callOf(request, url);
     const limited = bot ? limits(bot, call) : {};
     const headers = limited instanceof Refusal ? {} : limited;
+    await bot?.holds.pass("before", call);
     const result = limited instanceof Refusal ? limited : called(bot, call, address("ws"));
+    await bot?.holds.pass("after", call);
     if (fake.fault === "unanswered") return void request.socket.destroy();
     if (result instanceof Refusal) {
       response

@@ -85,7 +85,8 @@ function create(bot: BotState, call: BotCall, [id = ""]: readonly string[]): unk
   if (files.some(({ bytes }) => bytes.length > MOST_FILE)) throw new Refusal(413, 40_005, "Request entity too large");
   const nonce = body["nonce"] === undefined ? undefined : String(body["nonce"]);
   if ((nonce?.length ?? 0) > 25) throw invalidForm("nonce", "NONCE_TYPE_TOO_LONG", "Must be 25 or fewer in length.");
-  const same = nonce === undefined ? undefined : channel.messages.find((message) => message.nonce === nonce);
+  const isRecent = ({ timestamp }: StoredMessage): boolean => Date.now() - Date.parse(timestamp) < bot.nonceMs;
+  const same = channel.messages.find((message) => nonce !== undefined && message.nonce === nonce && isRecent(message));
   if (same && body["enforce_nonce"] === true) return shown(same);
   const { message_id: replyTo, fail_if_not_exists: fails = true } = (body["message_reference"] ?? {}) as {
     readonly message_id?: string;

@@ -113,7 +113,9 @@ export async function startSlackFake(): Promise<SlackFake> {
     if (pathname.startsWith("/files-pri/")) return giveFile(pathname, workspace, token, response);
     if (pathname.startsWith("/upload/")) return takeFile(pathname, request, response);
     const call = await callOf(request, pathname);
+    await workspace?.holds.pass("before", call);
     const result = resultOf(workspace, call, token);
+    await workspace?.holds.pass("after", call);
     if (fake.fault === "unanswered") return void request.socket.destroy();
     if (result instanceof Refusal) {
       response

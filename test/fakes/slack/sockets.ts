@@ -57,7 +57,10 @@ export function serveSocket(socket: WebSocket, workspace: Workspace): void {
   sockets.open.add(connection);
   sockets.opened++;
   sockets.most = Math.max(sockets.most, sockets.open.size);
-  socket.on("message", (data) => acknowledge(sockets, data));
+  socket.on("message", async (data) => {
+    await workspace.holds.pass("before", { method: "acknowledge", body: {} });
+    acknowledge(sockets, data);
+  });
   socket.on("pong", () => sockets.pongs++);
   socket.on("error", () => undefined);
   socket.on("close", () => {

@@ -1,5 +1,6 @@
 /** What the platform keeps of an app in a workspace: its conversations, what was written in them, and what it has called. */
 
+import { createHolds, type Holds } from "../shared/holds.ts";
 import type { SocketState } from "./sockets.ts";
 
 export const OWNER = "U0OWNER01";
@@ -70,6 +71,8 @@ export interface Workspace {
   /** Requests for files, or of uploads, with a token that has no business there. */
   leaks: number;
   readonly sockets: SocketState;
+  /** Of calls, which end there; an acknowledgement is one of the method `acknowledge`. */
+  readonly holds: Holds<Call>;
   /** A call that it names is refused. */
   refuse: ((call: Call) => Refusal | undefined) | undefined;
   /** Not earlier than those before. */
@@ -134,6 +137,7 @@ export function createWorkspace(number: number): Workspace {
       lost: 0,
       pongs: 0,
     },
+    holds: createHolds(),
     refuse: undefined,
     newTs() {
       last = Math.max(last + 1, Date.now() * 1_000);

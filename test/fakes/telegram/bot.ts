@@ -1,6 +1,7 @@
 /** What the platform keeps of a bot. */
 
 import type { MessageEntity, Update, User } from "grammy/types";
+import { createHolds, type Holds } from "../shared/holds.ts";
 import type { Delivery } from "./webhook.ts";
 
 export type Entity = Pick<MessageEntity, "type" | "offset" | "length">;
@@ -30,6 +31,11 @@ export interface BotCall {
   readonly body: Readonly<Record<string, unknown>>;
   /** Aborts when the client has gone. */
   readonly signal: AbortSignal;
+}
+
+export interface HeldCall {
+  readonly method: string;
+  readonly body: Readonly<Record<string, unknown>>;
 }
 
 export interface BotState {
@@ -62,6 +68,8 @@ export interface BotState {
   readonly polls: { open: number; most: number; refused: number };
   /** Ids of updates that were confirmed, in order. */
   readonly confirmed: number[];
+  /** Of calls, which end there. */
+  readonly holds: Holds<HeldCall>;
   /** A call that it names is refused. */
   refuse: ((method: string, body: Readonly<Record<string, unknown>>) => Refusal | undefined) | undefined;
   put(update: object): void;
@@ -119,6 +127,7 @@ export function botState(me: User): BotState {
     },
     polls: { open: 0, most: 0, refused: 0 },
     confirmed: [],
+    holds: createHolds(),
     refuse: undefined,
     put(update) {
       this.updates.push({ update_id: nextUpdate++, ...update });

@@ -73,10 +73,12 @@ export async function openTelegramFake(): Promise<TelegramFake> {
     const body = await bodyOf(request);
     const closed = new AbortController();
     response.on("close", () => closed.abort());
+    await bot?.holds.pass("before", { method: name, body });
     const result = await called(bot, name, { body, signal: closed.signal }).catch((error: unknown) => {
       if (error instanceof Refusal) return error;
       throw error;
     });
+    await bot?.holds.pass("after", { method: name, body });
     if (fake.fault === "unanswered") return void request.socket.destroy();
     if (closed.signal.aborted) return;
     const refused = result instanceof Refusal;

@@ -143,7 +143,10 @@ export function createApi({ token, baseUrl, signal: stopping }: ApiDeps): Discor
 
 function pauseAsked(ms: number): ChannelError {
   const retryAfterS = Math.ceil(ms / 1_000);
-  return new ChannelError("CHANNEL_CONNECTION_LOST", `Discord asks for a pause of ${retryAfterS} s.`, { retryAfterS });
+  return new ChannelError("CHANNEL_CONNECTION_LOST", `Discord asks for a pause of ${retryAfterS} s.`, {
+    retryAfterS,
+    notTaken: true,
+  });
 }
 
 function notDiscord(): ChannelError {

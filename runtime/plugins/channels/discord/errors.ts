@@ -3,6 +3,7 @@
 import { DiscordAPIError, HTTPError } from "@discordjs/rest";
 import { CairnError, ChannelError } from "../../../contracts/errors.ts";
 import { causeCodeOf } from "../../../contracts/system-errors.ts";
+import { NOT_CONNECTED } from "../parts.ts";
 
 export const TOKEN_REFUSED =
   "Discord refuses the bot's token: it was reset, or is mistyped. The developer portal gives a new one (Bot, Reset Token).";
@@ -11,12 +12,20 @@ export const INTENT_REFUSED =
 
 /** CHANNEL_CONNECTION_LOST; errors of the service's own are unchanged. */
 export function connectionError(error: unknown): CairnError {
-  return error instanceof CairnError ? error : new ChannelError("CHANNEL_CONNECTION_LOST", sentenceOf(error));
+  if (error instanceof CairnError) return error;
+  const details = isNotTaken(error) ? { notTaken: true as const } : {};
+  return new ChannelError("CHANNEL_CONNECTION_LOST", sentenceOf(error), details);
 }
 
 /** CHANNEL_REFUSED where Discord does not take this message in this conversation; else as `connectionError`. */
 export function sendingError(error: unknown): CairnError {
-  return isRefused(error) ? new ChannelError("CHANNEL_REFUSED", sentenceOf(error)) : connectionError(error);
+  if (!isRefused(error)) return connectionError(error);
+  return new ChannelError("CHANNEL_REFUSED", sentenceOf(error), { notTaken: true });
+}
+
+function isNotTaken(error: unknown): boolean {
+  if (error instanceof DiscordAPIError) return error.status < 500;
+  return !(error instanceof HTTPError) && NOT_CONNECTED.has(causeCodeOf(error) ?? "");
 }
 
 /** The channel is gone, the bot may not write there, the file is too large: the same call would be refused again. */

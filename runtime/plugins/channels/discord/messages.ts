@@ -6,7 +6,7 @@ import { LRUCache } from "lru-cache";
 import type { Attachment, OutboundMessage } from "../../../contracts/channel.ts";
 import type { WaitingQuestion } from "../../../contracts/stream.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
-import { changeParts, idsOf, type PartedMessages, sendParts } from "../parts.ts";
+import { changeParts, idsOf, MAY_REPEAT, type PartedMessages, sendParts } from "../parts.ts";
 import type { DiscordApi, MessageBody } from "./api.ts";
 import { isRefused, refusalOf } from "./errors.ts";
 import { isSnowflake } from "./positions.ts";
@@ -58,12 +58,20 @@ export function createMessages(api: DiscordApi): Messages {
   }
 
   function partsOf(
-    { address, text, notice, question, attachments = [] }: OutboundMessage,
+    message: OutboundMessage,
     shown: readonly string[],
   ): { readonly written: number; readonly parts: readonly Part[] } {
+    const { address, text, notice, question, attachments = [] } = message;
     const { conversation } = address;
     const whole = [text, notice, question && howToAnswer(question)].filter(Boolean).join("\n\n");
-    const written = pieces(whole).map(
+    const texts = pieces(whole);
+    // The parts that were sent are the same ones at each attempt: a note that has no room in the last text comes at the end.
+    const last = texts.at(-1) ?? "";
+    const sent = idsOf(message.sent).length;
+    const repeat = message.mayRepeat && sent >= shown.length ? MAY_REPEAT : "";
+    const hasRoom = sent < texts.length && last.length + repeat.length + 2 <= MOST_TEXT;
+    const repeated = repeat !== "" && hasRoom ? [...texts.slice(0, -1), `${last}\n\n${repeat}`] : texts;
+    const written = repeated.map(
       (content, index): Part =>
         async (more) => {
           const draft = shown[index];
@@ -83,7 +91,8 @@ export function createMessages(api: DiscordApi): Messages {
         (more) =>
           sendFile(conversation, file, more),
     );
-    return { written: written.length, parts: [...written, ...files] };
+    const note: Part[] = repeat === "" || hasRoom ? [] : [(more) => create(conversation, repeat, more)];
+    return { written: written.length, parts: [...written, ...files, ...note] };
   }
 
   async function sendFile(conversation: string, { name, mediaType, data }: Attachment, more: MessageBody) {
@@ -149,7 +158,10 @@ export function cut(text: string): string {
   return first;
 }
 
-/** Discord makes no second message with the same nonce for some minutes: a part that was sent before a crash is not sent again. */
+/**
+ * Discord makes no second message with the same nonce for some minutes, whatever it says: a part that was sent just before a crash is not
+ * sent again. Later it is, and says that it may be the second one.
+ */
 function once({ address, turnId, id, text, notice, question }: OutboundMessage, part: number): MessageBody {
   // A turn may send several messages: questions, and its reply.
   const what = JSON.stringify([address.channel, address.conversation, turnId, id, question?.id, text, notice, part]);

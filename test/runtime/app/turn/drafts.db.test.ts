@@ -150,8 +150,35 @@ describeDatabase("a reply that is being written", (open) => {
     await expect.poll(() => tries, wait).toBe(1);
     say(1);
     say(2);
-    await expect.poll(() => texts(platform), wait).toEqual(["Hello, and good day"]);
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello, and good day ", "(again?)"]);
     expect(platform.changes).toEqual([]);
+  });
+
+  it("is marked as a possible repetition where the node has died before it heard of the first message", async () => {
+    const database = await open();
+    const { script, say } = dictated("Hello", " there");
+    const { platform, channel, harness } = await start(database, script);
+    const { send } = channel;
+    const taken = Promise.withResolvers<void>();
+    channel.send = async (message) => {
+      await send(message);
+      taken.resolve();
+      return new Promise<never>(() => undefined);
+    };
+    await channel.hear(harness.message("hi"));
+    say(0);
+    await taken.promise;
+    expect(texts(platform)).toEqual(["Hello …"]);
+    await harness.die();
+    // Nothing is shown of it while it is written: what is below the message of the dead node is the reply.
+    const pieces = dictated("Hello", " there");
+    const second = await start(database, pieces.script, { platform, ...harness.next });
+    onTestFinished(() => second.harness.stop());
+    pieces.say(0);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(texts(platform)).toEqual(["Hello …"]);
+    pieces.say(1);
+    await expect.poll(() => texts(platform).join(""), wait).toMatch(/^Hello …Hello there This turn was .*\(again\?\)$/);
   });
 
   it("waits as long as the platform asks for, and is not in the way of the reply", async () => {
@@ -159,7 +186,8 @@ describeDatabase("a reply that is being written", (open) => {
     const { platform, channel, harness } = await start(await open(), script);
     onTestFinished(() => harness.stop());
     platform.check = (value) => {
-      if (value.endsWith("…")) throw new ChannelError("CHANNEL_CONNECTION_LOST", "slow down", { retryAfterS: 3_600 });
+      const details = { retryAfterS: 3_600, notTaken: true } as const;
+      if (value.endsWith("…")) throw new ChannelError("CHANNEL_CONNECTION_LOST", "slow down", details);
     };
     await channel.hear(harness.message("hi"));
     say(0);

@@ -895,6 +895,25 @@ describe("a Discord channel", () => {
       expect(textsOf(bot)).toEqual(["Sure?\n\nAnswer with\n/answer TEXT", "Sure?", "Sure?"]);
     });
 
+    it("a note where Discord cannot tell any more that a part is the second one, and none where it can", async () => {
+      const { bot, channel } = await connected();
+      const full = "word ".repeat(398);
+      for (const text of ["hello", full]) {
+        const [before] = [bot.sent().length, await channel.send(reply(bot, text))];
+        await channel.send(reply(bot, text, { mayRepeat: true }));
+        bot.state.nonceMs = 0;
+        await channel.send(reply(bot, text, { mayRepeat: true }));
+        bot.state.nonceMs = 300_000;
+        const note = "(This may have reached you before.)";
+        expect(textsOf(bot).slice(before)).toEqual(
+          text === full ? [full.trim(), note, full.trim(), note] : [text, `${text}\n\n${note}`],
+        );
+      }
+      const sent = (await channel.send(reply(bot, "a draft …"))) ?? undefined;
+      await channel.send(reply(bot, "a reply", { mayRepeat: true, ...(sent ? { draft: sent } : {}) }));
+      expect(textsOf(bot).at(-1)).toBe("a reply");
+    });
+
     it("no part twice where the connection breaks in the middle of sending", async () => {
       const { fake, bot, channel } = await connected();
       fake.fault = "unanswered";
