@@ -73,6 +73,8 @@ export interface StartOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeOptions?: readonly string[];
+  /** It leads a process group, which can be killed as a whole. */
+  readonly ownGroup?: boolean;
   /** `listening` returns while the database may still be unavailable. */
   readonly until?: "ready" | "listening";
 }
@@ -99,6 +101,7 @@ export async function startNode(deployment: Deployment, options: StartOptions = 
     ],
     {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
+      detached: options.ownGroup ?? false,
       env: {
         ...environmentOf(deployment),
         SERVICE_LISTEN: "127.0.0.1:0",
