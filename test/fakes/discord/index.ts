@@ -57,6 +57,8 @@ export interface DiscordBot {
   /** `op` of the gateway to all connections. */
   order(op: number, data: unknown): void;
   revoke(): void;
+  /** The token is one of the bot's again. */
+  restore(): void;
 }
 
 export interface Said {
@@ -154,7 +156,8 @@ export async function openDiscordFake(): Promise<DiscordFake> {
       const token = `${Buffer.from(state.me.id).toString("base64url")}.Gfake.${"tokenOfTests".repeat(3)}${bots}`;
       byToken.set(token, state);
       return botOf(token, state, {
-        revoke: () => byToken.delete(token),
+        revoke: () => void byToken.delete(token),
+        restore: () => void byToken.set(token, state),
         file(name, content, size = 3) {
           const path = `/cdn/${files.size}/${name}`;
           files.set(path, content);
@@ -239,7 +242,7 @@ async function callOf(request: IncomingMessage, url: URL): Promise<BotCall> {
   return of(JSON.parse(String(form.get("payload_json") ?? "{}")), (await Promise.all(entries)).flat());
 }
 
-type Made = Pick<DiscordBot, "revoke" | "file">;
+type Made = Pick<DiscordBot, "revoke" | "restore" | "file">;
 
 function botOf(token: string, state: BotState, made: Made): DiscordBot {
   const direct = directChannel(state, OWNER).id;

@@ -33,6 +33,8 @@ export interface TelegramBot {
   /** A group of this number becomes a supergroup of another one. */
   migrate(chat: number, to: number): void;
   revoke(): void;
+  /** The token is one of the bot's again. */
+  restore(): void;
 }
 
 export interface Said {
@@ -103,7 +105,11 @@ export async function openTelegramFake(): Promise<TelegramFake> {
       const token = `${id}:AA${"fakeTokenOfTests".repeat(2)}${bots}`;
       const state = botState({ id, is_bot: true, first_name: "Cairn", username });
       byToken.set(token, state);
-      return botOf(token, state, () => byToken.delete(token));
+      return {
+        ...botOf(token, state),
+        revoke: () => void byToken.delete(token),
+        restore: () => void byToken.set(token, state),
+      };
     },
     close,
   });
@@ -119,7 +125,7 @@ async function called(bot: BotState | undefined, name: string, call: BotCall): P
   return method(bot, call);
 }
 
-function botOf(token: string, state: BotState, revoke: () => void): TelegramBot {
+function botOf(token: string, state: BotState): Omit<TelegramBot, "revoke" | "restore"> {
   return {
     token,
     state,
@@ -161,7 +167,6 @@ function botOf(token: string, state: BotState, revoke: () => void): TelegramBot 
       const more = { from: anonymous, sender_chat: supergroup, chat: supergroup, migrate_from_chat_id: chat };
       state.put({ message: { message_id: state.nextMessageIn(to), date, ...more } });
     },
-    revoke,
   };
 }
 

@@ -13,7 +13,9 @@ const METHODS: Readonly<Record<HeldRequest, string>> = {
 
 export async function telegramChat(by: "polling" | "webhook"): Promise<Chat> {
   const fake = await startTelegramFake();
-  const { token, state, say } = fake.bot();
+  const bot = fake.bot();
+  const { token, state } = bot;
+  let last: object = {};
   let behind: NodeProcess | undefined;
   let groups = 0;
   // What Telegram's servers do: they reach whichever node is behind the address.
@@ -29,16 +31,19 @@ export async function telegramChat(by: "polling" | "webhook"): Promise<Chat> {
   return {
     channel: "telegram",
     settings: {
-      token: "${BOT_TOKEN}",
+      token: "${TELEGRAM_TOKEN}",
       owner_id: OWNER,
       base_url: fake.url,
       ...(by === "webhook" ? { webhook: "https://cairn.example.org" } : {}),
     },
-    env: { BOT_TOKEN: token },
+    env: { TELEGRAM_TOKEN: token },
     attach(node) {
       behind = node;
     },
-    say: (text, conversation = String(OWNER)) => void say(text, { chat: Number(conversation) }),
+    say(text, conversation = String(OWNER), answered) {
+      const more = answered === undefined ? {} : { with: { reply_to_message: { message_id: 1, text: answered } } };
+      last = bot.say(text, { chat: Number(conversation), ...more });
+    },
     conversation: () => String(-100 - groups++),
     shown: () =>
       state.sent.filter(({ deleted }) => !deleted).map(({ chat, text }) => ({ conversation: String(chat), text })),
@@ -52,6 +57,15 @@ export async function telegramChat(by: "polling" | "webhook"): Promise<Chat> {
           method === METHODS[request] && (request !== "acknowledgement" || Number(body["offset"]) > 0),
         nth,
       );
+    },
+    // Of what is taken away Telegram tells bots nothing.
+    changeLast: (text) => bot.update({ edited_message: { ...last, text, edit_date: 1 } }),
+    unreachable(isDown) {
+      fake.fault = isDown ? "down" : "none";
+    },
+    revoked(isRevoked) {
+      if (isRevoked) bot.revoke();
+      else bot.restore();
     },
     unacknowledged: () => state.updates.length,
   };
