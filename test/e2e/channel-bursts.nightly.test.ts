@@ -32,7 +32,9 @@ it.each(Object.entries(PLATFORMS))("over %s", async (_name, open) => {
   const chat = await open();
   const model = await startOpenAiFake({
     // What memory finds of other messages stands beside it.
-    script: ({ lastUser }) => ({ text: [/^message \d+\.$/m.exec(lastUser)?.[0] ?? `none in ${lastUser.slice(0, 200)}`] }),
+    script: ({ lastUser }) => ({
+      text: [/^message \d+\.$/m.exec(lastUser)?.[0] ?? `none in ${lastUser.slice(0, 200)}`],
+    }),
   });
   onTestFinished(() => model.close());
   const deployment = await deploymentOf({

@@ -22,7 +22,10 @@ export async function slackChat(): Promise<Chat> {
     attach: () => undefined,
     say(text, channel = app.direct, answered) {
       // Slack shows what a message answers as an attachment of it.
-      last = app.say(text, { channel, ...(answered === undefined ? {} : { with: { attachments: [{ text: answered }] } }) });
+      last = app.say(text, {
+        channel,
+        ...(answered === undefined ? {} : { with: { attachments: [{ text: answered }] } }),
+      });
     },
     conversation: () => app.channel(),
     shown: () => app.sent().map(({ channel: conversation, text }) => ({ conversation, text })),
