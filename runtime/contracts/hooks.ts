@@ -8,8 +8,7 @@ import type { ToolContext, ToolResult } from "./tool.ts";
  * failure means for the stage, and a deadline.
  */
 
-export interface TurnInfo {
-  readonly turnId: string;
+export interface SessionInfo {
   readonly agent: string;
   readonly sessionKey: string;
   readonly conversationId: string;
@@ -18,6 +17,13 @@ export interface TurnInfo {
   readonly owner: boolean;
   readonly workspace: string;
 }
+
+export interface TurnInfo extends SessionInfo {
+  readonly turnId: string;
+}
+
+/** `new`: by /new. `task`: the turn of a task of another agent has ended, and with it the session that was opened for it. */
+export type SessionEnd = "new" | "task";
 
 /** One entry per event: what its hooks receive. */
 export interface HookContexts {
@@ -41,8 +47,8 @@ export interface HookContexts {
   "turn:reflect": TurnInfo & { readonly messages: readonly Message[]; readonly reply: string };
   "skill:before": TurnInfo & { readonly skill: string };
   "skill:after": TurnInfo & { readonly skill: string };
-  "session:start": { readonly agent: string; readonly sessionKey: string; readonly conversationId: string };
-  "session:end": { readonly agent: string; readonly sessionKey: string; readonly conversationId: string };
+  "session:start": SessionInfo;
+  "session:end": SessionInfo & { readonly reason: SessionEnd };
   "compact:before": TurnInfo & {
     readonly messages: readonly Message[];
     /** Of the messages, about. */
@@ -58,7 +64,15 @@ export interface HookContexts {
     readonly summary: string | null;
   };
   "delegation:before": TurnInfo & { readonly target: string; readonly task: string };
-  "delegation:after": TurnInfo & { readonly target: string; readonly task: string; readonly result: string };
+  "delegation:after": TurnInfo & {
+    readonly target: string;
+    /** As it was handed over. */
+    readonly task: string;
+    /** False: the other turn failed, was stopped, or its time is over. */
+    readonly ok: boolean;
+    /** The reply; where `ok` is false what the model reads of the failure. */
+    readonly result: string;
+  };
 }
 
 export type HookEvent = keyof HookContexts;
@@ -125,8 +139,16 @@ export const HOOK_EVENTS: Readonly<Record<HookEvent, HookEventTraits>> = {
     policy: "open",
     stops: null,
   },
-  "session:start": { description: "When a session opens a conversation.", policy: "open", stops: null },
-  "session:end": { description: "When a session's conversation is closed by /new.", policy: "open", stops: null },
+  "session:start": {
+    description: "When a session opens a conversation: by a message, a schedule, a task of another agent or a command.",
+    policy: "open",
+    stops: null,
+  },
+  "session:end": {
+    description: "When a session's conversation is closed: by /new, or by the end of the task that it was opened for.",
+    policy: "open",
+    stops: null,
+  },
   "compact:before": {
     description: "Before older messages are summarized, or left out of the prompt where no model can do so.",
     policy: "open",
@@ -138,11 +160,16 @@ export const HOOK_EVENTS: Readonly<Record<HookEvent, HookEventTraits>> = {
     stops: null,
   },
   "delegation:before": {
-    description: "Before a task is handed to another agent.",
+    description: "Before a task is handed to another agent; the task may be changed, or refused.",
     policy: "closed",
-    stops: "The task is not handed over.",
+    stops: "The task is not handed over; the model reads the error as the result of its call.",
   },
-  "delegation:after": { description: "After another agent has answered a task.", policy: "open", stops: null },
+  "delegation:after": {
+    description:
+      "After a task of another agent has ended, for the turn that goes on; what its model reads may be changed.",
+    policy: "open",
+    stops: null,
+  },
 };
 
 /** Of hooks that name none. */

@@ -143,11 +143,13 @@ export function composeTurns(parts: TurnParts) {
           logger,
         });
   const circuits = createProviderCircuits({ clock, logger });
+  const conversations = createConversations({ database, hooks, writer: parts.writer });
   const run = createTurnRunner({
     ...parts,
     ...withOwn,
     store,
     places,
+    conversations,
     prompts: createPromptBuilder({ logger }),
     skills: parts.skills.use,
     callModel: createModelCaller({
@@ -216,7 +218,7 @@ export function composeTurns(parts: TurnParts) {
     inbox,
     dispatcher,
     memory,
-    conversations: createConversations({ database, hooks, writer: parts.writer }),
+    conversations,
     limits,
     newId,
     routing: parts.routing,

@@ -250,7 +250,9 @@ export async function startHarness(options: HarnessOptions) {
         logger: options.logger ?? quietLogger,
       })
     : null;
+  const conversations = createConversations({ database, hooks, writer });
   const run = createTurnRunner({
+    conversations,
     agents,
     places,
     tools,
@@ -344,7 +346,7 @@ export async function startHarness(options: HarnessOptions) {
     inbox,
     dispatcher,
     memory,
-    conversations: createConversations({ database, hooks, writer }),
+    conversations,
     limits,
     newId,
     routing,

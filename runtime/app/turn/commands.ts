@@ -14,9 +14,9 @@ import { type ChannelRouting, routeToAgent } from "../../domain/routing.ts";
 import { sessionKey } from "../../domain/session-key.ts";
 import { timeWords } from "../../domain/time-window.ts";
 import type { Commands } from "../api.ts";
-import type { Conversations } from "../conversations.ts";
+import type { Conversations, Session } from "../conversations.ts";
 import type { Pairings } from "../pairings.ts";
-import type { Agent } from "./agents.ts";
+import { type Agent, workspaceOf } from "./agents.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Inbox } from "./inbox.ts";
 import { assertLength, type QueueLimits, tooManySteers } from "./message-limits.ts";
@@ -49,6 +49,7 @@ interface Subject {
   readonly request: CommandRequest;
   readonly agent: Agent;
   readonly key: string;
+  readonly session: Session;
 }
 
 /** Behind the last words may be what tools have answered. */
@@ -187,7 +188,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     };
   }
 
-  async function model({ agent, key, request }: Subject, wanted: string | null): Promise<CommandReply> {
+  async function model({ agent, key, request, session }: Subject, wanted: string | null): Promise<CommandReply> {
     if (wanted === null) {
       const settings = await settingsOf(key);
       const current = modelOf(agent, settings);
@@ -201,13 +202,13 @@ export function createCommands(deps: CommandsDeps): Commands {
       );
     let doubt: string | null = null;
     if (wanted === "default") {
-      await conversations.changeSettings({ key, owner: request.owner }, ({ model: _model, ...rest }) => rest);
+      await conversations.changeSettings(session, ({ model: _model, ...rest }) => rest);
     } else {
       const ref = parseModelRef(wanted, providerIds, agent.provider);
       if (!ref.model) throw misused("model");
       assertOffered(`${ref.provider}:${ref.model}`, wanted);
       doubt = await unlisted(ref.provider, ref.model);
-      await conversations.changeSettings({ key, owner: request.owner }, (settings) => ({
+      await conversations.changeSettings(session, (settings) => ({
         ...settings,
         model: `${ref.provider}:${ref.model}`,
       }));
@@ -253,7 +254,7 @@ export function createCommands(deps: CommandsDeps): Commands {
       }
       case "new": {
         const wasRunning = await abort(key);
-        const closed = await conversations.close(key, agent.name);
+        const closed = await conversations.close(subject.session, "new");
         return {
           text: "A new conversation begins; the transcript is kept.",
           data: { stopped: wasRunning, closed_conversation_id: closed },
@@ -274,7 +275,7 @@ export function createCommands(deps: CommandsDeps): Commands {
       case "think": {
         const { level } = line;
         if (level !== null)
-          await conversations.changeSettings({ key, owner: subject.request.owner }, (settings) => ({
+          await conversations.changeSettings(subject.session, (settings) => ({
             ...settings,
             thinking: level,
           }));
@@ -287,7 +288,7 @@ export function createCommands(deps: CommandsDeps): Commands {
       case "reasoning": {
         const { on } = line;
         if (on !== null)
-          await conversations.changeSettings({ key, owner: subject.request.owner }, (settings) => ({
+          await conversations.changeSettings(subject.session, (settings) => ({
             ...settings,
             reasoning: on,
           }));
@@ -316,7 +317,9 @@ export function createCommands(deps: CommandsDeps): Commands {
         });
       assertLength(request.line, request.owner, limits);
       const key = sessionKey({ agent: request.agent, ...request.address });
-      return run({ request, agent, key }, parseCommand(request.line));
+      const { owner, address } = request;
+      const session = { key, owner, workspace: workspaceOf(agent, { ...address, owner }) };
+      return run({ request, agent, key, session }, parseCommand(request.line));
     },
   };
 }

@@ -1,7 +1,7 @@
 /** What a turn may hand to other turns, by the rules and by the hooks. */
 
 import { DelegationError, ToolError } from "../../contracts/errors.ts";
-import type { TurnInfo } from "../../contracts/hooks.ts";
+import type { HookContexts, TurnInfo } from "../../contracts/hooks.ts";
 import {
   type ChainLink,
   type DelegationProblem,
@@ -11,14 +11,14 @@ import {
 import type { HookPipeline } from "../hooks.ts";
 import type { AgentPlaces } from "../mesh/agent-places.ts";
 import { storedConversation } from "../schedules/schedule.ts";
-import { delegatedBy, type Task } from "./turn-delegation.ts";
+import { isTask, type Task } from "./turn-delegation.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 
 export interface Delegation {
   /** Checks a new task and runs the hooks; a target of null is the turn's own agent. Throws DelegationError, or what a hook throws. */
   before(target: string | null, message: string, maxDepth?: number): Promise<Task>;
-  /** The reply, as the hooks leave it. */
-  after(target: string | null, message: string, reply: string): Promise<string>;
+  /** What the model reads of the task's end, as the hooks leave it. */
+  after(target: string | null, end: TaskEnd): Promise<string>;
   /** TOOL_REFUSED in a turn that was delegated itself: what is between it and the user is another turn. */
   assertUser(): void;
   /** TOOL_REFUSED there, too, and in a turn of a schedule whose replies are stored only: nobody reads the question. */
@@ -26,6 +26,8 @@ export interface Delegation {
   /** TOOL_REFUSED in the same turns: nobody receives a file. */
   assertReceived(): void;
 }
+
+export type TaskEnd = Pick<HookContexts["delegation:after"], "task" | "ok" | "result">;
 
 export interface DelegationDeps {
   readonly turn: ClaimedTurn;
@@ -39,7 +41,7 @@ export interface DelegationDeps {
 
 export function createDelegation({ turn, info, places, hooks, signal, chain }: DelegationDeps): Delegation {
   const assertUser = (): void => {
-    if (delegatedBy(turn) === null && turn.chain === null) return;
+    if (!isTask(turn)) return;
     throw new ToolError("TOOL_REFUSED", "This turn was begun by another agent: there is no user to ask or to send to.");
   };
   return {
@@ -53,9 +55,9 @@ export function createDelegation({ turn, info, places, hooks, signal, chain }: D
       const above = links.map(({ node, agent, turn_id }) => ({ node, agent, turn_id }));
       return { agent: target, message: task, chain: place === "elsewhere" ? above : null };
     },
-    async after(wanted, message, reply) {
+    async after(wanted, end) {
       const target = wanted ?? turn.agent;
-      return (await hooks.run("delegation:after", { ...info, target, task: message, result: reply }, signal)).result;
+      return (await hooks.run("delegation:after", { ...info, target, ...end }, signal)).result;
     },
     assertUser,
     assertAnswerable() {

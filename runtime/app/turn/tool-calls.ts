@@ -8,7 +8,7 @@ import type { FileLimits } from "../../domain/outgoing-file.ts";
 import type { RepeatGuard } from "../../domain/repeated-calls.ts";
 import type { Delegation } from "./delegation.ts";
 import { sentAttachment } from "./sent-files.ts";
-import { createCallPorts } from "./tool-ports.ts";
+import { createCallPorts, createFirstTask, type FirstTask } from "./tool-ports.ts";
 import type { ToolRunner } from "./tool-runner.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 import { type PlannedCall, UNKNOWN_OUTCOME } from "./turn-resume.ts";
@@ -52,8 +52,9 @@ export async function runToolCalls(
   const results: ToolResult[] = [];
   for (const batch of batches(calls, deps.tools)) {
     deps.signal.throwIfAborted();
+    const firstTask = createFirstTask();
     const outcomes = await Promise.allSettled(
-      batch.map(({ call, index }) => runOne(deps, call, step).then((outcome) => ({ index, outcome }))),
+      batch.map(({ call, index }) => runOne(deps, call, step, firstTask).then((outcome) => ({ index, outcome }))),
     );
     const asking: AskingCall[] = [];
     for (const outcome of outcomes) {
@@ -62,20 +63,32 @@ export async function runToolCalls(
       if ("question" in ended) asking.push(ended);
       else results[index] = ended;
     }
-    const [first, ...others] = asking;
-    if (first) throw new TurnWaits([first, ...others]);
+    const questions = asking.filter(hasQuestion);
+    // Hooks have seen the one task that was handed on.
+    const first = questions.find(({ question }) => question.delegate !== null) ?? questions[0];
+    if (first) throw new TurnWaits([first, ...asking.filter((one) => one !== first)]);
   }
   return results;
 }
 
-async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): Promise<ToolResult | AskingCall> {
+function hasQuestion(asking: AskingCall): asking is AskingCalls[0] {
+  return asking.question !== null;
+}
+
+async function runOne(
+  deps: ToolCallsDeps,
+  planned: PlannedCall,
+  step: number,
+  firstTask: FirstTask,
+): Promise<ToolResult | AskingCall> {
   const { runner, journal, signal, context, emit } = deps;
   const { call, n, answers } = planned;
-  const { asked, files, ...ports } = createCallPorts({
+  const { asked, seen, files, ...ports } = createCallPorts({
     turnId: context.turnId,
     toolCallId: call.id,
     answers,
     delegation: deps.delegation,
+    firstTask,
     deliver: async (ordinal, text) => {
       await journal.deliver(`message:${n}:${ordinal}`, text);
       deps.onDelivered();
@@ -84,9 +97,9 @@ async function runOne(deps: ToolCallsDeps, planned: PlannedCall, step: number): 
     filesBefore: async () => (await journal.files()).length,
     emit,
   });
-  const asking = () => {
+  const asking = (): AskingCall | null => {
     const question = asked();
-    return question === null ? null : { n, call, question };
+    return question === null ? null : { n, call, question: question === "later" ? null : question, seen: seen() };
   };
   const repeated = deps.repeats.refusal(call);
   const own = { ...context, ...ports, toolCallId: call.id };

@@ -5,18 +5,39 @@ import type { StreamEvent } from "../../contracts/stream.ts";
 import type { Question, SpawnedTask, TaskReply, ToolPorts } from "../../contracts/tool.ts";
 import { sanitize } from "../../domain/cap.ts";
 import type { FileLimits } from "../../domain/outgoing-file.ts";
-import type { Delegation } from "./delegation.ts";
+import type { Delegation, TaskEnd } from "./delegation.ts";
 import { checkedFile, type SentFile } from "./sent-files.ts";
 import type { AskedQuestion, StoredAnswer } from "./turn-rows.ts";
+import type { SeenEnd } from "./turn-waiting.ts";
 
 /** Ends a call that has asked; never part of a result. */
 export class AnswerPending extends Error {}
 
 export interface CallPorts extends ToolPorts {
-  /** The question that the turn has to wait for; null while there is none. */
-  asked(): AskedQuestion | null;
+  /** What the turn has to wait for; null while there is nothing, `later` where another call of the batch is to go on first. */
+  asked(): AskedQuestion | "later" | null;
+  /** See AskingCall. */
+  seen(): readonly SeenEnd[];
   /** Those that the call has sent. */
   files(): readonly SentFile[];
+}
+
+/**
+ * Of calls that run side by side one hands on a task: the others are executed again anyway, and no hook is to see their tasks before.
+ * Resolves to null where another one has handed on its task. One that is refused is none.
+ */
+export type FirstTask = (prepare: () => Promise<AskedQuestion>) => Promise<AskedQuestion | null>;
+
+export function createFirstTask(): FirstTask {
+  let handedOn: Promise<boolean> = Promise.resolve(false);
+  return (prepare) => {
+    const task = handedOn.then((isHandedOn) => (isHandedOn ? null : prepare()));
+    handedOn = task.then(
+      () => true,
+      () => false,
+    );
+    return task;
+  };
 }
 
 export interface CallPortsDeps {
@@ -25,6 +46,7 @@ export interface CallPortsDeps {
   /** The answers of earlier attempts, in the order of the questions. */
   readonly answers: readonly StoredAnswer[];
   readonly delegation: Delegation;
+  readonly firstTask: FirstTask;
   /** Puts a message into the outbox; `ordinal` counts those of the call from 0. */
   deliver(ordinal: number, text: string): Promise<void>;
   readonly fileLimits: FileLimits;
@@ -42,13 +64,14 @@ const MAX_CHOICES = 20;
 const MAX_CHOICE = 200;
 
 export function createCallPorts(deps: CallPortsDeps): CallPorts {
-  const { turnId, toolCallId, answers, delegation, deliver, emit } = deps;
+  const { turnId, toolCallId, answers, delegation, firstTask, deliver, emit } = deps;
   const files: SentFile[] = [];
   let questions = 0;
   let messages = 0;
-  let asked: AskedQuestion | null = null;
+  let asked: AskedQuestion | "later" | null = null;
+  const seen: SeenEnd[] = [];
 
-  function wait(question: AskedQuestion): never {
+  function wait(question: AskedQuestion | "later"): never {
     asked ??= question;
     throw new AnswerPending("The turn waits for an answer.");
   }
@@ -57,14 +80,24 @@ export function createCallPorts(deps: CallPortsDeps): CallPorts {
     const text = checkedTask(message, deadlineMs);
     const ordinal = questions++;
     const answer = answers[ordinal];
-    if (answer) return replyOf(answer, (reply) => delegation.after(target, text, reply));
-    const { message: task, ...delegate } = await delegation.before(target, text, maxDepth);
-    return wait({ ordinal, deadlineMs: Math.ceil(deadlineMs), text: task, choices: [], delegate });
+    if (answer) {
+      return replyOf(answer, async (end) => {
+        const result = await delegation.after(target, end);
+        seen.push({ ordinal, text: result });
+        return result;
+      });
+    }
+    const question = await firstTask(async () => {
+      const { message: task, ...delegate } = await delegation.before(target, text, maxDepth);
+      return { ordinal, deadlineMs: Math.ceil(deadlineMs), text: task, choices: [], delegate };
+    });
+    return wait(question ?? "later");
   }
 
   return {
     asked: () => asked,
     files: () => files,
+    seen: () => seen,
     async ask(question) {
       const checked = checkedQuestion(question);
       const ordinal = questions++;
@@ -118,19 +151,17 @@ function checkedTask(message: string, deadlineMs: number): string {
   return sanitize(message);
 }
 
-async function replyOf(answer: StoredAnswer, after: (reply: string) => Promise<string>): Promise<TaskReply> {
+async function replyOf(answer: StoredAnswer, after: (end: TaskEnd) => Promise<string>): Promise<TaskReply> {
   if (answer.kind === "answered" || answer.kind === "expired") throw outOfOrder();
-  if (answer.kind === "overdue") throw new DelegationError("DELEGATION_TIMEOUT", overdue(answer.sent));
+  const { task, seen } = answer;
+  const read = async (ok: boolean, result: string) => seen ?? (await after({ task, ok, result }));
+  if (answer.kind === "overdue")
+    throw new DelegationError("DELEGATION_TIMEOUT", await read(false, overdue(answer.sent)));
   const { outcome } = answer;
   const { turnId } = outcome;
-  if (outcome.ok) return { turnId, text: await after(outcome.text) };
-  throw new DelegationError(
-    "DELEGATION_FAILED",
-    `The other agent's turn failed: ${outcome.message} (${outcome.code})`,
-    {
-      turnId,
-    },
-  );
+  if (outcome.ok) return { turnId, text: await read(true, outcome.text) };
+  const failure = `The other agent's turn failed: ${outcome.message} (${outcome.code})`;
+  throw new DelegationError("DELEGATION_FAILED", await read(false, failure), { turnId });
 }
 
 /** `sent`: see StoredAnswer. */

@@ -23,6 +23,11 @@ export function delegatedBy({ conversation }: Pick<ClaimedTurn, "conversation">)
   return CONVERSATION.exec(conversation)?.[1] ?? null;
 }
 
+/** Whether another turn waits for this one, here or on the node of a peer: its session was opened for it alone. */
+export function isTask(turn: Pick<ClaimedTurn, "conversation" | "chain">): boolean {
+  return turn.chain !== null || delegatedBy(turn) !== null;
+}
+
 /** Puts the other turn in line, as a message of the same user in a session of its own; its id. */
 export async function startDelegated(
   tx: Queryable,

@@ -102,9 +102,15 @@ export interface Delegate {
 /** Of a question, or of a task that was handed to another turn. */
 export type StoredAnswer =
   | Answer
-  | { readonly kind: "delegated"; readonly outcome: TaskOutcome }
+  | (EndedTask & { readonly kind: "delegated"; readonly outcome: TaskOutcome })
   /** Its deadline has passed. `sent`: whether another node may have accepted it; null for a task of this database. */
-  | { readonly kind: "overdue"; readonly sent: boolean | null };
+  | (EndedTask & { readonly kind: "overdue"; readonly sent: boolean | null });
+
+export interface EndedTask {
+  readonly task: string;
+  /** Its end as the hooks have left it in an earlier attempt; null: they have not seen it. */
+  readonly seen: string | null;
+}
 
 /** A question that a turn waits for. */
 export interface OpenQuestion {
@@ -252,6 +258,8 @@ export interface StepRow {
         readonly delegated: boolean;
         /** Of a task of another node; null else. */
         readonly sent: boolean | null;
+        readonly text: string;
+        readonly seen: string | null;
       }[]
     | null;
 }
@@ -277,10 +285,12 @@ export function toStep(row: StepRow): StoredStep {
   }
 }
 
-function toAnswer({ state, answer, delegated, sent }: NonNullable<StepRow["questions"]>[number]): StoredAnswer[] {
+function toAnswer(row: NonNullable<StepRow["questions"]>[number]): StoredAnswer[] {
+  const { state, answer, delegated, sent, text: task, seen } = row;
   if (state === "open") return [];
-  if (delegated && answer !== null) return [{ kind: "delegated", outcome: JSON.parse(answer) as TaskOutcome }];
-  if (delegated) return [{ kind: "overdue", sent }];
+  if (delegated && answer !== null)
+    return [{ kind: "delegated", outcome: JSON.parse(answer) as TaskOutcome, task, seen }];
+  if (delegated) return [{ kind: "overdue", sent, task, seen }];
   return [answer === null ? { kind: "expired" } : { kind: "answered", text: answer }];
 }
 

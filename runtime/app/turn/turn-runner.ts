@@ -3,13 +3,14 @@
 import { mkdir } from "node:fs/promises";
 import type { Channel } from "../../contracts/channel.ts";
 import { CairnError, RuntimeError, toCairnError } from "../../contracts/errors.ts";
-import type { TurnInfo } from "../../contracts/hooks.ts";
+import type { SessionInfo, TurnInfo } from "../../contracts/hooks.ts";
 import type { Message } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import { fileLimits } from "../../domain/outgoing-file.ts";
 import { createRepeatGuard } from "../../domain/repeated-calls.ts";
 import type { CountedCall } from "../../domain/usage.ts";
+import type { Conversations } from "../conversations.ts";
 import type { AgentPlaces } from "../mesh/agent-places.ts";
 import type { ToolRegistry } from "../tool-registry.ts";
 import type { Writer } from "../transcript/writer.ts";
@@ -20,6 +21,7 @@ import { createDelegation } from "./delegation.ts";
 import type { ModelCaller } from "./model-caller.ts";
 import { runToolCalls, TurnWaits } from "./tool-calls.ts";
 import type { ToolRunner } from "./tool-runner.ts";
+import { isTask } from "./turn-delegation.ts";
 import type { ShownTurn, TurnDisplay } from "./turn-display.ts";
 import {
   failedEnd,
@@ -45,6 +47,7 @@ export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly tools: Pick<ToolRegistry, "snapshot">;
   readonly store: TurnStore;
   readonly writer: Writer;
+  readonly conversations: Pick<Conversations, "close">;
   readonly callModel: ModelCaller;
   readonly budgets: Pick<Budgets, "before" | "after">;
   readonly toolRunner: ToolRunner;
@@ -128,7 +131,7 @@ class TurnRun {
     const available = toolsOf(this.#deps.tools.snapshot(), agent, this.#turn);
     const channel = this.#turn.channel;
     const info: TurnInfo = { turnId, agent: agent.name, sessionKey, conversationId, channel, user, owner, workspace };
-    if (created) await hooks.run("session:start", { agent: agent.name, sessionKey, conversationId });
+    if (created) await hooks.run("session:start", sessionOf(info));
     const steps = attempt > 1 ? await journal.steps() : [];
     // Orderly shutdowns, expired leases and questions are no crashes.
     const refused = this.#turn.abortRequested ? stopped() : tooManyCrashes(steps, attempt - 1 - checkpoints - waits);
@@ -331,7 +334,25 @@ class TurnRun {
       this.#emit(finalEvent(this.#turn, end, files));
       const { clock, onEnded } = this.#deps;
       onEnded(this.#turn.agent, end.state, (clock.monotonic() - this.#startedAt) / 1_000);
+      if (isTask(this.#turn)) await this.#endSession();
     }
     return ended;
   }
+
+  /** Of a task: no other turn follows in it. */
+  async #endSession(): Promise<void> {
+    const { agents, conversations, logger } = this.#deps;
+    const { agent: name, sessionKey: key, owner, turnId } = this.#turn;
+    const agent = agents.get(name);
+    if (!agent) return;
+    try {
+      await conversations.close({ key, owner, workspace: workspaceOf(agent, this.#turn) }, "task");
+    } catch (error) {
+      logger.warn({ err: error, turnId }, "the conversation of a task could not be closed");
+    }
+  }
+}
+
+function sessionOf({ turnId: _, ...session }: TurnInfo): SessionInfo {
+  return session;
 }

@@ -28,11 +28,20 @@ import {
 export interface AskingCall {
   readonly n: number;
   readonly call: ToolCall;
-  readonly question: AskedQuestion;
+  /** Null: the task of another call of the batch comes first. */
+  readonly question: AskedQuestion | null;
+  /** Ends of its earlier tasks that hooks have seen now: they see each once, however often the call is executed again. */
+  readonly seen: readonly SeenEnd[];
 }
 
-/** The calls of a batch that asked, the first one first. */
-export type AskingCalls = readonly [AskingCall, ...AskingCall[]];
+export interface SeenEnd {
+  readonly ordinal: number;
+  /** As the hooks have left it. */
+  readonly text: string;
+}
+
+/** The calls of a batch that asked, the one whose question the turn waits for first. */
+export type AskingCalls = readonly [AskingCall & { readonly question: AskedQuestion }, ...AskingCall[]];
 
 export interface GivenAnswer {
   readonly agent: string;
@@ -104,6 +113,13 @@ export class TurnWaiting {
              where turn_steps.state in ('intended', 'asked')`,
           [turn.turnId, asking.n, turn.epoch, asking.call.id, toJson(asking.call)],
         );
+        for (const { ordinal, text: end } of asking.seen) {
+          await tx.query(
+            `/* turn:seen-end */ update turn_questions set question = question || jsonb_build_object('seen', $4::text)
+             where turn_id = $1 and n = $2 and ordinal = $3`,
+            [turn.turnId, asking.n, ordinal, sanitize(end)],
+          );
+        }
       }
       const isHere = delegate?.chain === null;
       const task = isHere

@@ -121,6 +121,21 @@ describe.each(Object.entries(HOOK_EVENTS))("a failing hook of %s", (name, { poli
       expect(() => createHookPipeline([failing({ policy: "closed" })], quietLogger)).toThrow(RangeError);
     });
 
+  it.each([["a text"], [undefined], [null], [{ code: "EVIL" }]])("may throw %o, which is no error", async (thrown) => {
+    const throwing = (more: object) => hook(event, () => Promise.reject(thrown), more);
+    const atOnce = hook(
+      event,
+      () => {
+        throw thrown;
+      },
+      { policy: "open" },
+    );
+    const { warnings, logger } = logged();
+    expect(await run([throwing({ policy: "open" }), atOnce, after], logger)).toEqual({ text: "changed" });
+    expect(warnings).toHaveLength(2);
+    if (stops !== null) await expect(run([throwing({ policy: "closed" }), after])).rejects.toBe(thrown);
+  });
+
   it("aborts its signal at its deadline, and what it does afterwards changes nothing", async () => {
     const late = Promise.withResolvers<unknown>();
     const aborted = Promise.withResolvers<void>();

@@ -3,7 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
 import { ToolRegistry } from "../../../../runtime/app/tool-registry.ts";
-import type { AnyHook, HookEvent } from "../../../../runtime/contracts/hooks.ts";
+import { ProviderError } from "../../../../runtime/contracts/errors.ts";
+import type { AnyHook, HookContexts, HookEvent } from "../../../../runtime/contracts/hooks.ts";
 import type { Message } from "../../../../runtime/contracts/message.ts";
 import type { ChatChunk } from "../../../../runtime/contracts/provider.ts";
 import type { Tool, ToolContext } from "../../../../runtime/contracts/tool.ts";
@@ -323,6 +324,126 @@ describeEachDatabase("turns that delegate", (open, database) => {
     expect((await harness.say("hand b: sums")).text).toBe("got (did sums of -b!)");
     expect((await harness.say("hand b: secret")).text).toContain("RUNTIME_INTERNAL");
     expect(await states(harness)).toEqual(["lead done", "-b done", "lead done"]);
+  });
+
+  /** Hooks of both events that keep what they get; those after a task mark what the model reads. */
+  function watching() {
+    const seen: string[] = [];
+    const hooks = [
+      {
+        name: "watch",
+        event: "delegation:before",
+        priority: 50,
+        run: async ({ task, ...rest }: HookContexts["delegation:before"]) => {
+          seen.push(`before ${task}`);
+          return { ...rest, task: `please ${task}` };
+        },
+      },
+      {
+        name: "watch",
+        event: "delegation:after",
+        priority: 50,
+        run: async (context: HookContexts["delegation:after"]) => {
+          seen.push(`after ${context.task}: ${context.ok ? "ok" : "failed"}, ${context.result}`);
+          return { ...context, result: `${context.result}!` };
+        },
+      },
+    ] as unknown as AnyHook[];
+    return { seen, hooks };
+  }
+
+  it("shows hooks each task once before and once after, though its call is executed again for the next one", async () => {
+    const name = unique();
+    const { seen: shown, hooks } = watching();
+    const harness = await start({
+      agent: { name },
+      hooks,
+      tools: [
+        tool("hand", async (context) => {
+          const replies: string[] = [];
+          for (const message of ["the first", "the second", "the third"]) {
+            replies.push((await context.delegate({ agent: `${name}-b`, message })).text);
+          }
+          return replies.join(", ");
+        }),
+      ],
+      script: (request) => {
+        if (seen(request.messages).task !== "go") return script(request);
+        const { results } = seen(request.messages);
+        return results.length > 0 ? [text(results.join("")), end()] : [toolCall("c", "hand"), end("tool_calls")];
+      },
+    });
+    const said = ["the first", "the second", "the third"].map((task) => `did please ${task}!`).join(", ");
+    expect((await harness.say("go")).text).toBe(said);
+    expect(shown).toEqual(
+      ["the first", "the second", "the third"].flatMap((task) => [
+        `before ${task}`,
+        `after please ${task}: ok, did please ${task}`,
+      ]),
+    );
+  });
+
+  it("shows hooks the tasks of calls side by side once each", async () => {
+    const name = unique();
+    const { seen: shown, hooks } = watching();
+    const side = { ...handing(name), parallel: true };
+    const harness = await start({
+      agent: { name },
+      hooks,
+      tools: [side],
+      script: (request) => {
+        const { task, results } = seen(request.messages);
+        if (task !== "go") return script(request);
+        if (results.length > 0) return [text(results.join(", ")), end()];
+        const calls = ["b", "c"].map((agent) => toolCall(agent, "hand", { agent, message: `sums of ${agent}` }));
+        return [...calls, end("tool_calls")];
+      },
+    });
+    expect((await harness.say("go")).text).toBe("did please sums of b!, did please sums of c!");
+    expect(shown.filter((line) => line.startsWith("before")).toSorted()).toEqual([
+      "before sums of b",
+      "before sums of c",
+    ]);
+    expect(shown.filter((line) => line.startsWith("after"))).toHaveLength(2);
+  });
+
+  it("shows hooks the end of a task once where the waiting turn's process has died, and that of one that failed", async () => {
+    const name = unique();
+    const { seen: shown, hooks } = watching();
+    const begun = Promise.withResolvers<void>();
+    const first = await start(
+      {
+        agent: { name },
+        hooks,
+        tools: [handing(name)],
+        script: async (request) => {
+          if (seen(request.messages).task !== "please the sums") return script(request);
+          begun.resolve();
+          return hang(request.options.signal);
+        },
+      },
+      false,
+    );
+    const { turnId } = await first.turns.accept(first.message("hand b: the sums"));
+    await begun.promise;
+    await first.die();
+    const failing = await start({
+      agent: { name },
+      node: first.node.id,
+      hooks,
+      tools: [handing(name)],
+      script: (request) => {
+        if (seen(request.messages).task === "please the sums")
+          throw new ProviderError("PROVIDER_REJECTED_REQUEST", "no");
+        return script(request);
+      },
+    });
+    const { text: said } = await failing.turns.wait(name, turnId);
+    expect(said).toContain("DELEGATION_FAILED: The other agent's turn failed: no (PROVIDER_REJECTED_REQUEST)!");
+    expect(shown).toEqual([
+      "before the sums",
+      "after please the sums: failed, The other agent's turn failed: no (PROVIDER_REJECTED_REQUEST)",
+    ]);
   });
 
   it("works in a whole node, whose user follows the one turn", async () => {

@@ -1,5 +1,6 @@
 /** The hook events of a turn as hooks see them, and what a hook that fails does to the turn. */
 
+import { tmpdir } from "node:os";
 import { afterEach, expect, it } from "vitest";
 import { ProviderError } from "../../../../runtime/contracts/errors.ts";
 import type { AnyHook, HookEvent } from "../../../../runtime/contracts/hooks.ts";
@@ -117,6 +118,87 @@ describeDatabase("hook events of turns", (open) => {
     expect(second).not.toBe(first);
     const rows = await harness.transcript();
     expect(rows.at(-1)?.conversation_id).toBe(second);
+  });
+
+  it("carry whose session it is, where its turns work, and why it ended", async () => {
+    const { seen, hooks } = recorder("session:start", "session:end");
+    const harness = await start({ script: echo, hooks });
+    await harness.say("hi", {
+      address: { channel: harness.channel.id, conversation: "s1", user: "ann" },
+      owner: false,
+    });
+    await harness.command("/new", "s1", "ann");
+    await harness.command("/think high");
+    const [ofAnn, ended, ofOwner] = seen.map(({ context }) => context);
+    expect(seen.map(({ event }) => event)).toEqual(["session:start", "session:end", "session:start"]);
+    expect(ofAnn).toEqual({
+      agent: harness.agentName,
+      sessionKey: expect.stringContaining("ann"),
+      conversationId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      channel: harness.channel.id,
+      user: "ann",
+      owner: false,
+      workspace: expect.stringContaining(`cairn-workspaces-${harness.agentName}`),
+    });
+    expect(ended).toEqual({ ...ofAnn, reason: "new" });
+    expect(ofOwner).toMatchObject({ user: "", owner: true, workspace: tmpdir() });
+  });
+
+  it("tell of a session's start and end once, though two nodes are asked at the same time", async () => {
+    const { seen, hooks, of } = recorder("session:start", "session:end");
+    const one = await start({ script: echo, hooks });
+    const other = await start({
+      script: echo,
+      hooks,
+      agent: { name: one.agentName },
+      channel: one.channel,
+      node: "other",
+    });
+    for (let round = 1; round <= 5; round++) {
+      await Promise.all([one.say("hi"), other.command("/think high"), one.command("/think low")]);
+      expect(of("session:start")).toHaveLength(round);
+      await Promise.all([one.command("/new"), other.command("/new"), other.command("/new")]);
+      expect(of("session:end")).toHaveLength(round);
+    }
+    const ids = (event: HookEvent) => of(event).map((context) => context["conversationId"]);
+    expect(ids("session:end")).toEqual(ids("session:start"));
+    expect(seen).toHaveLength(10);
+  });
+
+  it("tell of the session that a task is done in, which ends with the task, also where its turn fails", async () => {
+    const { of, hooks } = recorder("session:start", "session:end");
+    const hand: Tool = {
+      name: "hand",
+      description: "hand",
+      parameters: { type: "object" },
+      execute: async (_args, _signal, context) => {
+        const reply = await context?.spawn({ message: "the sums" });
+        return { content: reply?.text ?? "" };
+      },
+    };
+    let fails = false;
+    const harness = await start({
+      tools: [hand],
+      hooks,
+      script: ({ messages }) => {
+        const last = messages.at(-1);
+        if (last?.role === "tool") return [text("done"), end()];
+        if (last?.content !== "the sums") return [toolCall("c", "hand"), end("tool_calls")];
+        if (fails) throw new ProviderError("PROVIDER_REJECTED_REQUEST", "no");
+        return [text("42"), end()];
+      },
+    });
+    await harness.say("go");
+    await expect.poll(() => of("session:end")).toHaveLength(1);
+    fails = true;
+    await harness.say("go");
+    await expect.poll(() => of("session:end")).toHaveLength(2);
+    const [, first, second] = of("session:start");
+    expect(of("session:start")).toHaveLength(3);
+    expect(of("session:end")).toEqual([
+      { ...first, reason: "task" },
+      { ...second, reason: "task" },
+    ]);
   });
 
   const act: Tool = {

@@ -2,7 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import { afterEach, expect, it } from "vitest";
-import type { AnyHook } from "../../../../runtime/contracts/hooks.ts";
+import { ProviderError } from "../../../../runtime/contracts/errors.ts";
+import type { AnyHook, HookContexts } from "../../../../runtime/contracts/hooks.ts";
 import type { Message } from "../../../../runtime/contracts/message.ts";
 import type { ChatChunk } from "../../../../runtime/contracts/provider.ts";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
@@ -147,6 +148,63 @@ describeEachDatabase("tasks for agents of other databases", (open) => {
     expect(rows).toEqual(["user: the sums", "assistant: did the sums"]);
     expect((await lead.transcript()).map(({ tool_result }) => tool_result)).toContain("did the sums");
     expect(lead.sent.map((message) => message.text)).toEqual(["got (did the sums)"]);
+  });
+
+  it.each([
+    [
+      "fails",
+      (): never => {
+        throw new ProviderError("PROVIDER_REJECTED_REQUEST", "no");
+      },
+      600_000,
+      "turn failed: no",
+    ],
+    [
+      "is not there in time",
+      (request: Parameters<typeof script>[0] & { options: { signal?: AbortSignal } }) => hang(request.options.signal),
+      1_000,
+      "unknown",
+    ],
+  ] as const)("shows hooks once how a task ended that %s", async (_how, answer, timeoutMs, words) => {
+    const ends: HookContexts["delegation:after"][] = [];
+    const after = {
+      name: "watch",
+      event: "delegation:after",
+      priority: 50,
+      run: async (context: HookContexts["delegation:after"]) => void ends.push(context),
+    } as const satisfies AnyHook;
+    const { lead, agentOf } = await mesh({
+      lead: { hooks: [after], tools: [handing(timeoutMs)] },
+      far: { script: answer },
+    });
+    const { text: said } = await lead.say(taskFor(agentOf("far"), "the sums"));
+    expect(said).toContain(words);
+    expect(ends).toMatchObject([{ target: agentOf("far"), task: "the sums", ok: false }]);
+    expect(ends[0]?.result).toContain(words);
+  });
+
+  it("begins a session there for each task, and ends it with the task", async () => {
+    const seenThere: string[] = [];
+    const there = (event: "session:start" | "session:end"): AnyHook =>
+      ({
+        name: "watch",
+        event,
+        priority: 50,
+        run: async (context: Partial<HookContexts["session:end"]>) =>
+          void seenThere.push([event, context.owner, context.reason].join(" ").trim()),
+      }) as unknown as AnyHook;
+    const { lead, agentOf } = await mesh({
+      lead: {},
+      far: { hooks: [there("session:start"), there("session:end")] },
+    });
+    for (const task of ["the sums", "the rest"]) await lead.say(taskFor(agentOf("far"), task));
+    await expect.poll(() => seenThere).toHaveLength(4);
+    expect(seenThere).toEqual([
+      "session:start false",
+      "session:end false task",
+      "session:start false",
+      "session:end false task",
+    ]);
   });
 
   it("shows those who follow the waiting turn what the other one does", async () => {
