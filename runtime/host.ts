@@ -138,8 +138,7 @@ async function compose(
   const security = createSecurityTrail({ append: (entry) => auditFile.append(entry), clock });
   const agentParts = await composeAgents({
     loaded,
-    memory,
-    memoryTools: memoryParts.tools,
+    memory: memoryParts,
     todoLists: createTodoLists(database),
     workspacesOfOthers: paths.workspacesOfOthers,
     auditFile,
@@ -390,6 +389,7 @@ async function compose(
             turnWork.services.taskProgress,
             turnWork.services.remoteTasks,
             mcpServers.service,
+            agentParts.service,
             turnWork.services.dispatcher,
             schedules.service,
             { name: "receivers", start: receivers.start, drain: receivers.handOver, stop: receivers.stop },

@@ -46,7 +46,6 @@ const UNUSED_CHANNEL_KEYS = [
 ] as const;
 
 export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
-  error("runtime.auto_actions.*", "this version runs nothing after a tool has changed files"),
   {
     ...warning(
       "channels.*",
@@ -116,10 +115,6 @@ export function notImplementedKey(key: string): NotImplemented | undefined {
     ({ path, asks }) =>
       asks === undefined && path.length <= parts.length && path.every((part, index) => part === parts[index]),
   );
-}
-
-function error(path: string, why: string): NotImplemented {
-  return { path: path.split("."), severity: "error", why };
 }
 
 function warning(path: string, why: string): NotImplemented {

@@ -41,7 +41,16 @@ export interface HookContexts {
     readonly pathArguments: readonly string[];
   };
   /** May not ask any more: TOOL_REFUSED. */
-  "tool:after": ToolContext & { readonly call: ToolCall; readonly result: ToolResult; readonly durationMs: number };
+  "tool:after": ToolContext & {
+    readonly call: ToolCall;
+    readonly result: ToolResult;
+    readonly durationMs: number;
+    /**
+     * Paths, as they were given, of the files that this call and earlier ones have written, each file once. Empty while calls of the
+     * same reply are still to run that may write more.
+     */
+    readonly changedFiles: readonly string[];
+  };
   "turn:before": TurnInfo & { readonly text: string };
   "turn:after": TurnInfo & { readonly text: string; readonly reply: string; readonly interrupted: boolean };
   "turn:reflect": TurnInfo & { readonly messages: readonly Message[]; readonly reply: string };

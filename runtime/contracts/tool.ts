@@ -104,6 +104,8 @@ export interface Tool extends ToolDefinition {
   readonly parallel?: boolean;
   /** Names of the arguments that are paths: the workspace fence checks them before the call. */
   readonly pathArguments?: readonly string[];
+  /** Of these, the ones that name a file which a call that succeeds has written. */
+  readonly changedArguments?: readonly string[];
   /** The signal carries `/stop`, the turn's deadline and shutdown. A thrown ToolError reaches the model as an error result. */
   execute(args: Readonly<Record<string, unknown>>, signal?: AbortSignal, context?: ToolContext): Promise<ToolResult>;
 }

@@ -1,36 +1,40 @@
 /** From `agents` in the configuration to what the turn code needs of them, with the providers, tools and hooks that they use. */
 
 import { join } from "node:path";
-import type { MemoryTools } from "../app/api.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createBackground } from "../app/background.ts";
 import { createHookPipeline, type HookPipeline } from "../app/hooks.ts";
 import type { TodoLists } from "../app/todo-lists.ts";
 import { ToolRegistry } from "../app/tool-registry.ts";
 import type { Agent } from "../app/turn/agents.ts";
 import { agentWorkspace, type Config, type LoadedConfig } from "../config/index.ts";
-import type { Memory } from "../contracts/memory.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Tool } from "../contracts/tool.ts";
 import { LIMITS } from "../domain/budget.ts";
 import { serverOf } from "../domain/mcp/tool-names.ts";
 import { selectAgentTools } from "../domain/tool-selection.ts";
+import { autoActions } from "../plugins/hooks/auto-actions/manifest.ts";
 import { type AuditFile, type AuditLog, createAuditLog } from "../plugins/hooks/safety/index.ts";
 import { safety } from "../plugins/hooks/safety/manifest.ts";
-import { createSystemNetwork, createWorkspaceGate } from "../plugins/tools/index.ts";
+import { sessionSummary } from "../plugins/hooks/session-summary/manifest.ts";
+import { createCommandRunner, createSystemNetwork, createWorkspaceGate } from "../plugins/tools/index.ts";
 import type { ToolNeeds } from "../plugins/tools/manifest.ts";
 import { TOOLS } from "../plugins/tools/manifests.ts";
+import type { MemoryParts } from "./memory.ts";
 import { createProviders } from "./providers.ts";
 import { serviceFiles } from "./service-files.ts";
+import type { Service } from "./services.ts";
 import { delegationSettings, isDisabled, shellSettings, webFetchSettings, webSearchSettings } from "./settings.ts";
 import { composeSkills, type SkillParts } from "./skills.ts";
 
 /** Room for a reply where the provider has no `max_tokens`. */
 const REPLY_TOKENS = 8_192;
+const HOOKS_DRAIN_MS = 10_000;
 
 export interface AgentHostDeps {
   readonly loaded: LoadedConfig;
-  readonly memory: Memory;
-  readonly memoryTools: MemoryTools;
+  readonly memory: Pick<MemoryParts, "memory" | "tools" | "summarize">;
   readonly todoLists: TodoLists;
   /** Directory for the workspaces of users who are not the owner. */
   readonly workspacesOfOthers: string;
@@ -50,11 +54,13 @@ export interface AgentParts {
   /** Null where the configuration has switched it off for tool calls. */
   readonly audit: AuditLog | null;
   readonly skills: SkillParts;
+  /** What hooks do in the background. */
+  readonly service: Service;
 }
 
 export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
-  const { loaded, memory, memoryTools, todoLists, workspacesOfOthers, auditFile, redact, hide, clock, newId, logger } =
-    deps;
+  const { loaded, todoLists, workspacesOfOthers, auditFile, redact, hide, clock, newId, logger } = deps;
+  const { memory, tools: memoryTools, summarize } = deps.memory;
   const { config, env, home } = loaded;
   const providers = await createProviders(config, {
     inContainer: env["SERVICE_CONTAINER"] === "1",
@@ -89,14 +95,30 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
     logger,
   };
   const builtIn = await Promise.all(enabled.map((manifest) => manifest.create(needs)));
+  const audit = config.runtime.safety.audit ? createAuditLog({ file: auditFile, redact }) : null;
+  const runCommand = createCommandRunner({ ...needs, settings: needs.shell });
+  const background = createBackground(logger);
+  const stopping = new AbortController();
+  const ofActions = { runCommand, gate, audit, background, stopping: stopping.signal, clock, logger };
   const hooks = createHookPipeline(
-    await safety.create({ settings: config.runtime.safety, gate, auditFile, redact, logger }),
+    [
+      ...(await safety.create({ settings: config.runtime.safety, gate, auditFile, redact, logger })),
+      ...(await autoActions.create({ settings: config.runtime.auto_actions, ...ofActions })),
+      ...(await sessionSummary.create({ summarize })),
+    ],
     logger,
   );
   warnOfUnknownTools(config, builtIn, logger);
   const tools = new ToolRegistry(builtIn);
-  const audit = config.runtime.safety.audit ? createAuditLog({ file: auditFile, redact }) : null;
-  return { agents: createAgents(config, workspacesOfOthers), tools, providers, hooks, audit, skills };
+  const service: Service = {
+    name: "background work of hooks",
+    drain: () => Promise.race([background.idle(), sleep(HOOKS_DRAIN_MS, undefined, { ref: false })]),
+    async stop() {
+      stopping.abort();
+      await background.idle();
+    },
+  };
+  return { agents: createAgents(config, workspacesOfOthers), tools, providers, hooks, audit, skills, service };
 }
 
 function createAgents(config: Config, workspacesOfOthers: string): Map<string, Agent> {

@@ -172,6 +172,8 @@ export async function composeMemory(deps: MemoryHostDeps) {
       today: () => isoDay(clock.now(), timezone),
       logger: logger.child({ part: "compaction of prompts" }),
     }),
+    /** Has a conversation summarized soon; null without a model. */
+    summarize: compaction.summarizer === null ? null : compaction.flush,
     forgetting,
     tools: createMemoryTools({
       database,

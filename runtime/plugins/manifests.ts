@@ -3,7 +3,9 @@
 import { agent } from "./channels/agent/manifest.ts";
 import { CHANNELS } from "./channels/manifests.ts";
 import { EMBEDDINGS } from "./embeddings/manifests.ts";
+import { autoActions } from "./hooks/auto-actions/manifest.ts";
 import { safety } from "./hooks/safety/manifest.ts";
+import { sessionSummary } from "./hooks/session-summary/manifest.ts";
 import { embedded } from "./memory/embedded/manifest.ts";
 import { postgres } from "./memory/postgres/manifest.ts";
 import { PROVIDERS } from "./providers/manifests.ts";
@@ -15,5 +17,5 @@ export const MANIFESTS = {
   tool: TOOLS,
   memory: [postgres, embedded],
   embedding: EMBEDDINGS,
-  hook: [safety],
+  hook: [safety, autoActions, sessionSummary],
 } as const;

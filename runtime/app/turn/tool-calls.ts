@@ -7,6 +7,7 @@ import type { Tool, ToolContext, ToolPorts, ToolResult } from "../../contracts/t
 import type { FileLimits } from "../../domain/outgoing-file.ts";
 import type { RepeatGuard } from "../../domain/repeated-calls.ts";
 import type { Delegation } from "./delegation.ts";
+import type { FileChanges } from "./file-changes.ts";
 import { sentAttachment } from "./sent-files.ts";
 import { createCallPorts, createFirstTask, type FirstTask } from "./tool-ports.ts";
 import type { ToolRunner } from "./tool-runner.ts";
@@ -24,6 +25,7 @@ export interface ToolCallsDeps {
   readonly context: Omit<ToolContext, "toolCallId" | keyof ToolPorts>;
   readonly signal: AbortSignal;
   readonly repeats: RepeatGuard;
+  readonly changes: FileChanges;
   /** Of the turn's tasks for other turns. */
   readonly delegation: Delegation;
   /** Of a file that is sent. */
@@ -50,6 +52,7 @@ export async function runToolCalls(
   step: number,
 ): Promise<ToolResult[]> {
   const results: ToolResult[] = [];
+  deps.changes.begin(calls);
   for (const batch of batches(calls, deps.tools)) {
     deps.signal.throwIfAborted();
     const firstTask = createFirstTask();
@@ -105,7 +108,10 @@ async function runOne(
   const own = { ...context, ...ports, toolCallId: call.id };
   const prepared = repeated
     ? await runner.refuse(call, own, repeated)
-    : await runner.prepare(call, own, deps.tools, signal);
+    : await runner.prepare(call, own, deps.tools, signal, (ran, result) =>
+        deps.changes.ended({ n, call: ran }, result),
+      );
+  if (prepared.refused) deps.changes.refused(planned);
   const askedBefore = asking();
   if (askedBefore) return askedBefore;
   const actual = prepared.refused ? call : prepared.call;

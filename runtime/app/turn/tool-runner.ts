@@ -9,12 +9,16 @@ import type { HookPipeline } from "../hooks.ts";
 import { AnswerPending } from "./tool-ports.ts";
 
 export interface ToolRunner {
-  /** Checks arguments and asks the `tool:before` hooks; nothing has happened yet when it resolves. */
+  /**
+   * Checks arguments and asks the `tool:before` hooks; nothing has happened yet when it resolves. `changedBy`: asked once, when the
+   * call has run, for the files that hooks are shown.
+   */
   prepare(
     call: ToolCall,
     context: ToolContext,
     tools: ReadonlyMap<string, Tool>,
     signal: AbortSignal,
+    changedBy: (call: ToolCall, result: ToolResult) => readonly string[],
   ): Promise<PreparedCall>;
   /** Of a call that no hook is to see. */
   refuse(call: ToolCall, context: ToolContext, error: ToolError): Promise<PreparedCall>;
@@ -59,7 +63,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
 
   return {
     refuse,
-    async prepare(call, context, tools, signal) {
+    async prepare(call, context, tools, signal, changedBy) {
       const tool = tools.get(call.name);
       if (!tool) {
         const names = [...tools.keys()].join(", ") || "none";
@@ -118,7 +122,13 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
           }
           const after = await hooks.run(
             "tool:after",
-            { ...ofHooks, call: prepared, result, durationMs: clock.monotonic() - started },
+            {
+              ...ofHooks,
+              call: prepared,
+              result,
+              durationMs: clock.monotonic() - started,
+              changedFiles: changedBy(prepared, result),
+            },
             signal,
           );
           return after.result;

@@ -18,6 +18,7 @@ import type { Budgets } from "../usage/budgets.ts";
 import { LoopProgress, runAgentLoop } from "./agent-loop.ts";
 import { type Agent, toolsOf, workspaceOf } from "./agents.ts";
 import { createDelegation } from "./delegation.ts";
+import { FileChanges } from "./file-changes.ts";
 import type { ModelCaller } from "./model-caller.ts";
 import { runToolCalls, TurnWaits } from "./tool-calls.ts";
 import type { ToolRunner } from "./tool-runner.ts";
@@ -166,6 +167,7 @@ class TurnRun {
       signal,
       chain: () => journal.delegationChain(),
     });
+    const changes = new FileChanges(available);
     const tools = {
       runner: toolRunner,
       journal,
@@ -173,6 +175,7 @@ class TurnRun {
       context: info,
       signal,
       delegation,
+      changes,
       fileLimits: fileLimits(this.#turn, {
         othersBytes: limits.maxAttachedOfOthers,
         channelBytes: this.#deps.channels.get(channel)?.maxFileBytes,

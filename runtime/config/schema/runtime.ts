@@ -48,10 +48,15 @@ const safety = section({
 });
 
 const autoActions = section({
-  format: action("Formats a file that a tool has changed."),
-  lint: action("Lints after a tool has changed files."),
-  test: action("Runs tests after a tool has changed files."),
-  git_check: flag().prefault(false).describe("Reports uncommitted changes after a tool has changed files."),
+  format: action("Formats after file tools have changed files; `{files}` in it stands for these."),
+  lint: action("Lints after file tools have changed files; `{files}` in it stands for these."),
+  test: action("Runs tests after file tools have changed files."),
+  git_check: flag().prefault(false).describe("Reports uncommitted changes after file tools have changed files."),
+  commit: z
+    .union([z.literal(false), choice(["off", "session", "turn"])], { error: "session, turn, or off" })
+    .transform((value) => (value === false ? ("off" as const) : value))
+    .default("off")
+    .describe("Commits the workspace, where it is a git repository, at the end of each session or turn of the owner."),
 });
 
 export const runtimeSection = section({
@@ -77,7 +82,11 @@ export const runtimeSection = section({
       "`auto`: the node makes a certificate itself, self-signed, which our own clients pin. Or cert and key; or `off`, plain HTTP. Default: auto in a mesh, else off.",
     ),
   safety: safety.prefault({}).describe("Checks before tool calls."),
-  auto_actions: autoActions.prefault({}).describe("Commands run after tool calls; off unless named."),
+  auto_actions: autoActions
+    .prefault({})
+    .describe(
+      "Commands that the service runs in the sandbox, after tool calls of the owner's turns that changed files; off unless named.",
+    ),
 });
 
 function action(description: string) {

@@ -453,13 +453,6 @@ export const WRONGS: readonly Wrong[] = [
   },
   {
     id: "config.valid",
-    when: "an action would not be done",
-    status: "fail",
-    says: /runtime\.auto_actions\.format.*runs nothing/,
-    yaml: `${MINIMAL}runtime: { auto_actions: { format: npm run format } }\n`,
-  },
-  {
-    id: "config.valid",
     when: "a mesh has no TLS",
     status: "fail",
     says: /mesh\.enabled.*runtime\.tls is off/,

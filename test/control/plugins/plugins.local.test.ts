@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { BUILT_IN } from "../../../control/plugins/built-in.ts";
 import { listPlugins, pluginInfo } from "../../../control/plugins/plugins.ts";
+import { autoActions } from "../../../runtime/plugins/hooks/auto-actions/manifest.ts";
 import { safety } from "../../../runtime/plugins/hooks/safety/manifest.ts";
+import { sessionSummary } from "../../../runtime/plugins/hooks/session-summary/manifest.ts";
 import { PROVIDERS } from "../../../runtime/plugins/providers/manifests.ts";
 import { builtInTools } from "../../support/built-in-tools.ts";
 import { inspectText, temporaryDirectory } from "../../support/deployment.ts";
@@ -46,7 +48,7 @@ describe("the list of built-in plugins", () => {
           .sort(),
       ).toEqual(folders.map(({ name }) => name).sort());
     }
-    const hooks = await safety.create({
+    const guards = await safety.create({
       settings: {
         shell_danger: true,
         workspace_fence: true,
@@ -58,6 +60,17 @@ describe("the list of built-in plugins", () => {
       redact: (text) => text,
       logger: quietLogger,
     });
+    const actions = await autoActions.create({
+      settings: { format: "f", lint: "l", test: "t", git_check: true, commit: "turn" },
+      runCommand: async () => ({ end: "exited", exitCode: 0, output: "" }),
+      gate: { locate: async () => ({ root: "/", display: ".", exists: true }), protectedBelow: async () => [] },
+      audit: null,
+      background: { run: () => undefined },
+      stopping: new AbortController().signal,
+      clock: { monotonic: () => 0 },
+      logger: quietLogger,
+    });
+    const hooks = [...guards, ...actions, ...(await sessionSummary.create({ summarize: async () => undefined }))];
     expect(names("hook")).toEqual([...new Set(hooks.map(({ name }) => name))]);
   });
 

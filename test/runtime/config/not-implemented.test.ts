@@ -19,8 +19,7 @@ const agent = (settings: string) => `version: 1\nproviders: { offline: {} }\nage
 test.each<[string, string[]]>([
   ["", []],
   ["runtime: { auto_actions: { format: off, lint: false, git_check: no } }", []],
-  ["runtime: { auto_actions: { format: npm run format } }", ["runtime.auto_actions.format error"]],
-  ["runtime: { auto_actions: { git_check: yes } }", ["runtime.auto_actions.git_check error"]],
+  ["runtime: { auto_actions: { format: npm run format, git_check: yes } }", []],
   ["mesh: { name: box, advertise: 'h:1', mdns: off, seeds: [] }", []],
   ["mesh: { enabled: true, advertise: 'h:1', mdns: on, seeds: ['h:1'] }", []],
   ["channels: { agent: {} }", []],

@@ -1,7 +1,7 @@
 /** Tool calls in the audit log: every call, what became of it, and every refusal by a guard. */
 
 import { CairnError } from "../../../contracts/errors.ts";
-import type { AnyHook, Hook } from "../../../contracts/hooks.ts";
+import type { AnyHook, Hook, SessionInfo } from "../../../contracts/hooks.ts";
 import type { ToolCall } from "../../../contracts/message.ts";
 import type { ToolContext } from "../../../contracts/tool.ts";
 import type { AuditFile } from "./audit-file.ts";
@@ -15,7 +15,13 @@ export type AuditedCall = ToolContext & { readonly call: ToolCall };
 
 export interface AuditLog {
   /** Never rejects: a log that cannot be written stops nothing. */
-  record(event: "call" | "result" | "refused", context: AuditedCall, more?: AuditDetails): Promise<void>;
+  record(
+    event: "call" | "result" | "refused" | "auto_action",
+    context: AuditedCall,
+    more?: AuditDetails,
+  ): Promise<void>;
+  /** What the service did by itself, at the end of a turn or session; the same holds. */
+  action(context: SessionInfo & { readonly turnId?: string }, more: AuditDetails): Promise<void>;
 }
 
 export interface AuditDeps {
@@ -27,29 +33,21 @@ export interface AuditDeps {
 const RESULT_CHARS = 500;
 
 export function createAuditLog(deps: AuditDeps): AuditLog {
+  async function append(event: string, context: Parameters<AuditLog["action"]>[0], more: AuditDetails): Promise<void> {
+    const { agent, channel, user, owner, sessionKey, conversationId, turnId } = context;
+    const who = { agent, channel, user, owner, session_key: sessionKey, conversation_id: conversationId };
+    // Only the beginning of a result: what a call did is in its arguments, and results can be large.
+    const { result, ...rest } = { event, ...who, turn_id: turnId, ...more };
+    const kept = [auditable(rest, deps.redact), { result: auditable(result, deps.redact, RESULT_CHARS) }];
+    await deps.file.append(Object.assign({}, ...kept));
+  }
+
   return {
-    async record(event, context, more = {}) {
-      const { agent, channel, user, owner, sessionKey, conversationId, turnId, toolCallId, call } = context;
-      const entry = {
-        event,
-        agent,
-        channel,
-        user,
-        owner,
-        session_key: sessionKey,
-        conversation_id: conversationId,
-        turn_id: turnId,
-        tool_call_id: toolCallId,
-        tool: call.name,
-        arguments: call.arguments,
-        result: undefined,
-        ...more,
-      };
-      // Only the beginning of a result: what a call did is in its arguments, and results can be large.
-      const { result, ...rest } = entry;
-      const kept = [auditable(rest, deps.redact), { result: auditable(result, deps.redact, RESULT_CHARS) }];
-      await deps.file.append(Object.assign({}, ...kept));
+    record(event, context, more = {}) {
+      const { toolCallId, call } = context;
+      return append(event, context, { tool_call_id: toolCallId, tool: call.name, arguments: call.arguments, ...more });
     },
+    action: (context, more) => append("auto_action", context, more),
   };
 }
 

@@ -30,6 +30,7 @@ export function createFileEditTool(deps: { readonly gate: WorkspaceGate; readonl
       additionalProperties: false,
     },
     pathArguments: ["path"],
+    changedArguments: ["path"],
     async execute(args, signal, context) {
       const { workspace } = requireContext(context);
       const edit = {

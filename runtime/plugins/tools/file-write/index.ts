@@ -26,6 +26,7 @@ export function createFileWriteTool(deps: { readonly gate: WorkspaceGate; readon
       additionalProperties: false,
     },
     pathArguments: ["path"],
+    changedArguments: ["path"],
     async execute(args, signal, context) {
       const { workspace } = requireContext(context);
       const path = stringArgument(args, "path");

@@ -1,13 +1,12 @@
 /** shell: a command line run by the shell, inside the sandbox, with a deadline, in the workspace. */
 
 import { stat } from "node:fs/promises";
-import { stripVTControlCharacters } from "node:util";
 import { ToolError } from "../../../contracts/errors.ts";
 import type { Logger, NewId } from "../../../contracts/ports.ts";
 import type { Tool, ToolResult } from "../../../contracts/tool.ts";
 import { optionalInteger, optionalString, requireContext, stringArgument } from "../shared/arguments.ts";
 import type { WorkspaceGate } from "../shared/locate.ts";
-import { type CommandOutcome, runCommand } from "./run-command.ts";
+import { type CommandOutcome, readableOutput, runCommand } from "./run-command.ts";
 import { createSandbox } from "./sandbox.ts";
 import type { ShellSettings } from "./settings.ts";
 
@@ -114,9 +113,7 @@ function describePlace(settings: ShellSettings): string {
 
 /** First line: how it ended; then the output. A command that failed is an error result: the model should notice. */
 function render(outcome: CommandOutcome, timeoutS: number): ToolResult {
-  const output = stripVTControlCharacters(`${outcome.launcherError}${outcome.output}`)
-    .replaceAll("\0", "\ufffd")
-    .trimEnd();
+  const output = readableOutput(outcome);
   const body = output === "" ? "(no output)" : output;
   if (outcome.end === "timeout") {
     return {

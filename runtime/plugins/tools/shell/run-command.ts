@@ -3,6 +3,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
+import { stripVTControlCharacters } from "node:util";
 import { commandDescriptors } from "./descriptors.ts";
 import { createOutputWindow } from "./output-window.ts";
 import { askToEnd, kill, type ProcessFamily } from "./process-family.ts";
@@ -72,6 +73,11 @@ export async function runCommand(launch: Launch, options: RunOptions): Promise<C
     child.stdout.destroy();
     child.stderr.destroy();
   }
+}
+
+/** Text that a model may read: without control sequences of terminals. */
+export function readableOutput({ launcherError, output }: Pick<CommandOutcome, "launcherError" | "output">): string {
+  return stripVTControlCharacters(`${launcherError}${output}`).replaceAll("\0", "\ufffd").trimEnd();
 }
 
 /** Settles with the reason to stop the command; disposed when it ended by itself. */

@@ -163,7 +163,7 @@ describeEachDatabase("tasks for agents of other databases", (open) => {
       "is not there in time",
       (request: Parameters<typeof script>[0] & { options: { signal?: AbortSignal } }) => hang(request.options.signal),
       1_000,
-      "unknown",
+      "before the deadline",
     ],
   ] as const)("shows hooks once how a task ended that %s", async (_how, answer, timeoutMs, words) => {
     const ends: HookContexts["delegation:after"][] = [];

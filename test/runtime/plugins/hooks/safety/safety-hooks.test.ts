@@ -73,6 +73,7 @@ async function setUp(settings: Partial<SafetyDeps["settings"]> = {}, more: Parti
         call: { id: "call_1", name, arguments: args },
         result: { content, ...(isError ? { isError } : {}) },
         durationMs: 12.6,
+        changedFiles: [],
       }),
     async lines(): Promise<Record<string, unknown>[]> {
       const text = await readFile(join(auditDirectory, "2026-03-01.jsonl"), "utf8").catch(() => "");
