@@ -214,7 +214,9 @@ describeDatabase("auto-actions", (open) => {
     ["session", []],
     ["off", []],
   ] as const)("commit the workspace, or not: %s", async (commit, afterTurn) => {
-    const { harness, workspace, background, audited } = await setUp({ commit }, [[write("a.txt")]], { protect: "secret" });
+    const { harness, workspace, background, audited } = await setUp({ commit }, [[write("a.txt")]], {
+      protect: "secret",
+    });
     const git = async (...args: string[]) =>
       (await run("git", ["-c", "core.fsmonitor=false", ...args], { cwd: workspace })).stdout.trim();
     // No repository: nothing is done, and none is made.
