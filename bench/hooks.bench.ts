@@ -69,6 +69,7 @@ export const bench: Bench = {
       spawn: port,
       progress: () => undefined,
       deliver: port,
+      sendFile: port,
     } as const;
     const content = "a line of output of a command that was run\n".repeat(200);
     for (const [name, { pathArguments, arguments: args }] of Object.entries(CALLS)) {

@@ -5,8 +5,8 @@ import type { AnyHook, SessionInfo } from "../../../contracts/hooks.ts";
 import type { Clock, Logger } from "../../../contracts/ports.ts";
 import { COMMIT_ENDS } from "../../../domain/auto-actions.ts";
 import type { AuditLog } from "../safety/index.ts";
+import type { FileGate } from "./file-gate.ts";
 import { excluding, gitCommit } from "./git.ts";
-import type { FileGate } from "./index.ts";
 
 export interface AutoCommitDeps {
   readonly commit: "off" | "session" | "turn";

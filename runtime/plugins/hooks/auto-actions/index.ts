@@ -14,6 +14,7 @@ import {
 } from "../../../domain/auto-actions.ts";
 import type { AuditLog } from "../safety/index.ts";
 import type { AutoCommitDeps } from "./auto-commit.ts";
+import type { FileGate } from "./file-gate.ts";
 import { excluding, gitStatus } from "./git.ts";
 
 export { createAutoCommitHooks } from "./auto-commit.ts";
@@ -27,15 +28,6 @@ export interface AutoActionDeps {
   readonly audit: AuditLog | null;
   readonly clock: Pick<Clock, "monotonic">;
   readonly logger: Logger;
-}
-
-/** Of the file tools' gate. */
-export interface FileGate {
-  locate(
-    workspace: string,
-    path: string,
-  ): Promise<{ readonly root: string; readonly display: string; readonly exists: boolean }>;
-  protectedBelow(root: string): Promise<readonly string[]>;
 }
 
 /** Bytes of each command's output that the model reads. */
