@@ -84,7 +84,7 @@ export const bench: Bench = {
       await context.time(
         { name: `hooks of one call of ${name}`, times: TIMES, warmUp: WARM_UP, goal: { of: "p50", atMost: 1 } },
         async () => {
-          await hooks.run("tool:before", { ...ofCall, call, pathArguments }, context.signal);
+          await hooks.run("tool:before", { ...ofCall, approve: port, call, pathArguments }, context.signal);
           await hooks.run("tool:after", after, context.signal);
         },
       );

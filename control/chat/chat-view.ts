@@ -1,5 +1,6 @@
 /** Renders a turn on a terminal: pure, from one event to the text that it adds. */
 
+import { approvalCode } from "../../runtime/contracts/approvals.ts";
 import { fromErrorBody } from "../../runtime/contracts/errors.ts";
 import type { StreamEvent } from "../../runtime/contracts/stream.ts";
 import { describeFailure, failureText } from "../output/failure.ts";
@@ -89,10 +90,15 @@ export function createChatView(
         return `${about}${line(`${visible(name)} (${visible(type)}, ${size} bytes)`)}${line(mark.dim(path))}`;
       }
       case "turn.waiting": {
-        const { text: question, choices } = event.question;
+        const { id, text: question, choices, approval } = event.question;
         asked = true;
+        const code = approvalCode(id);
+        const howToAnswer =
+          approval === undefined
+            ? "Answer with /answer TEXT, or /stop."
+            : `Decide with /approve ${code}, /approve ${code} always, or /deny ${code}.`;
         const offered = choices.length > 0 ? ` (${choices.map(visible).join(" / ")})` : "";
-        return `${line(wrapped(`? ${plain(question)}${offered}`).replace("?", mark.warn("?")))}${line(mark.dim("Answer with /answer TEXT, or /stop."))}`;
+        return `${line(wrapped(`? ${plain(question)}${offered}`).replace("?", mark.warn("?")))}${line(mark.dim(howToAnswer))}`;
       }
       case "turn.finished": {
         const rest = missing(shown, event.text);

@@ -1,5 +1,6 @@
 /** One message, one reply: what scripts and pipes use. */
 
+import { approvalCode } from "../../runtime/contracts/approvals.ts";
 import { fromErrorBody, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { StreamEvent, TurnResult } from "../../runtime/contracts/stream.ts";
 import { type ChatNode, type Conversation, streamTurn } from "./turn-stream.ts";
@@ -18,7 +19,9 @@ export async function sendOnce(
     if (event.type === "turn.waiting") {
       throw new RuntimeError("RUNTIME_CONFLICT", `The agent asks: ${event.question.text}`, {
         turnId: event.turn_id,
-        hint: "Answer with the message `/answer TEXT` in the same session; the turn then goes on.",
+        hint: event.question.approval
+          ? `\`cairn approvals approve ${approvalCode(event.question.id)}\`, or \`cairn approvals deny\` with the same id; the turn then goes on.`
+          : "Answer with the message `/answer TEXT` in the same session; the turn then goes on.",
       });
     }
     if (event.type === "turn.finished") {

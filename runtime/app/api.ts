@@ -19,6 +19,7 @@ import type { Member, NodeEntry } from "../contracts/node-entry.ts";
 import type { ScheduleRun, ScheduleStatus } from "../contracts/schedules.ts";
 import type { NumberedEvent, StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
+import type { Approvals } from "./approvals.ts";
 import type { Capture } from "./capture/capture.ts";
 import type { Joining } from "./mesh/joining.ts";
 import type { Leaving } from "./mesh/leaving.ts";
@@ -390,6 +391,7 @@ export interface Application {
   /** By the ids of their channels. */
   readonly webhooks: ReadonlyMap<string, Webhook>;
   readonly pairings: Pick<Pairings, "list" | "approve" | "revoke">;
+  readonly approvals: Pick<Approvals, "pending" | "decide" | "standing" | "revoke">;
   readonly logins: Logins;
   readonly peers: Peers;
   /** Whether the node with this id has the same database. */

@@ -1,5 +1,6 @@
 /** The routes over who may use a node as functions: tokens of clients, people on chat platforms, and tools of MCP servers. */
 
+import type { ApprovalPage, DecidedApproval, PendingApproval, StandingApproval } from "../contracts/approvals.ts";
 import type { PairingRecord } from "../contracts/pairing.ts";
 import { type Connection, call } from "./http.ts";
 import type { CallOptions, TokenRecord } from "./types.ts";
@@ -19,11 +20,26 @@ export interface AccessCalls {
   pairings(options?: CallOptions): Promise<readonly PairingRecord[]>;
   approvePairing(code: string, options?: CallOptions): Promise<PairingRecord>;
   revokePairing(channel: string, user: string, options?: CallOptions): Promise<PairingRecord>;
+  /** Calls that wait for the owner's word; at most `limit`, after the id `after`. */
+  approvals(query: ApprovalQuery, options?: CallOptions): Promise<ApprovalPage<PendingApproval>>;
+  standingApprovals(query: ApprovalQuery, options?: CallOptions): Promise<ApprovalPage<StandingApproval>>;
+  /** By id, or its last eight digits. RUNTIME_CONFLICT where it does not wait any more. */
+  decide(id: string, decision: ApprovalDecision, options?: CallOptions): Promise<DecidedApproval>;
+  revokeApproval(id: string, options?: CallOptions): Promise<StandingApproval>;
   /** Tools of an MCP server that are withheld because they have changed. */
   changedMcpTools(server: string, options?: CallOptions): Promise<ChangedMcpTools>;
   /** They are offered as they were seen: `digest` is that of the changes. */
   approveMcpTools(server: string, digest: string, options?: CallOptions): Promise<ApprovedMcpTools>;
 }
+
+export interface ApprovalQuery {
+  readonly limit: number;
+  readonly after?: string | undefined;
+}
+
+export type ApprovalDecision =
+  | { readonly decision: "approve"; readonly always: boolean }
+  | { readonly decision: "deny" };
 
 export interface ChangedMcpTools {
   readonly server: string;
@@ -57,6 +73,9 @@ export interface RotatedToken {
 export function accessCalls(connection: Connection): AccessCalls {
   const tokens = "/api/admin/tokens";
   const pairings = "/api/admin/pairings";
+  const approvals = "/api/approvals";
+  const pageOf = ({ limit, after }: ApprovalQuery) =>
+    `?${new URLSearchParams({ limit: `${limit}`, ...(after === undefined ? {} : { after }) })}`;
   const expiry = (expiresAt: Date | undefined) => (expiresAt ? { expires_at: expiresAt.toISOString() } : {});
   return {
     createToken: (name, scopes, { expiresAt, ...given } = {}) =>
@@ -78,6 +97,12 @@ export function accessCalls(connection: Connection): AccessCalls {
         method: "DELETE",
         ...given,
       }),
+    approvals: (query, given) => call(connection, `${approvals}${pageOf(query)}`, given),
+    standingApprovals: (query, given) => call(connection, `${approvals}/standing${pageOf(query)}`, given),
+    decide: (id, decision, given) =>
+      call(connection, `${approvals}/${encodeURIComponent(id)}`, { method: "POST", json: decision, ...given }),
+    revokeApproval: (id, given) =>
+      call(connection, `${approvals}/standing/${encodeURIComponent(id)}`, { method: "DELETE", ...given }),
     changedMcpTools: (server, given) =>
       call(connection, `/api/admin/mcp-servers/${encodeURIComponent(server)}/changes`, given),
     approveMcpTools: (server, digest, given) =>

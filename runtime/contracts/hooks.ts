@@ -25,6 +25,8 @@ export interface TurnInfo extends SessionInfo {
 /** `new`: by /new. `task`: the turn of a task of another agent has ended, and with it the session that was opened for it. */
 export type SessionEnd = "new" | "task";
 
+export type ApprovalOutcome = "approved" | "denied" | "expired";
+
 /** One entry per event: what its hooks receive. */
 export interface HookContexts {
   "provider:before": TurnInfo & {
@@ -39,6 +41,11 @@ export interface HookContexts {
     readonly call: ToolCall;
     /** Names of the arguments that are paths, as the tool that will run says. */
     readonly pathArguments: readonly string[];
+    /**
+     * Asks the owner whether `call` may run: `reason` says what was matched, and why that is asked about. Waits as `ask` does. The
+     * outcome holds for this very call: one that differs is asked about again. TOOL_REFUSED where the owner is not there to be asked.
+     */
+    approve(call: ToolCall, reason: string): Promise<ApprovalOutcome>;
   };
   /** May not ask any more: TOOL_REFUSED. */
   "tool:after": ToolContext & {

@@ -15,6 +15,12 @@ export type SecurityEventName =
   /** Somebody is admitted to a channel, or no more. */
   | "pairing.approved"
   | "pairing.revoked"
+  /** A call of a tool that the owner is asked about; a standing approval that holds no longer. */
+  | "approval.asked"
+  | "approval.approved"
+  | "approval.denied"
+  | "approval.expired"
+  | "approval.revoked"
   /** A node was given a subscription login, or forgot it. */
   | "login.stored"
   | "login.removed"

@@ -39,6 +39,19 @@ export interface WaitingQuestion {
   readonly choices: readonly string[];
   /** ISO 8601. */
   readonly expires_at: string;
+  /** Of a question that the owner decides (`/approve`, `/deny`): whatever is answered to it is no decision. */
+  readonly approval?: ApprovalRequest;
+}
+
+/** A call of a tool that waits for the owner's word. */
+export interface ApprovalRequest {
+  readonly tool: string;
+  /** The whole of its arguments: unseen characters are shown by their numbers, secrets are left out. */
+  readonly call: string;
+  /** What was matched, and why it is asked about. */
+  readonly reason: string;
+  /** SHA-256, hex: the decision holds for exactly this call. */
+  readonly digest: string;
 }
 
 export type StreamEvent =

@@ -79,6 +79,9 @@ export interface ToolPorts {
   sendFile(file: OutgoingFile): Promise<void>;
 }
 
+/** What `ask` and the others reject with while there is no answer; never part of a result. */
+export class AnswerPending extends Error {}
+
 export interface ToolContext extends ToolPorts {
   readonly agent: string;
   readonly sessionKey: string;

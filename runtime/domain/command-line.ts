@@ -9,6 +9,9 @@ export const COMMAND_USAGE = {
   interrupt: "/interrupt TEXT - abort the current turn and run TEXT next",
   steer: "/steer TEXT - tell the agent something while it works",
   answer: "/answer TEXT - answer what the agent has asked",
+  approve:
+    "/approve [ID] [always] - let the agent do what it has asked to be allowed; always: exactly this, from now on",
+  deny: "/deny [ID] - refuse it",
   new: "/new - start a fresh conversation; the transcript is kept",
   status: "/status - what this session is doing",
   model: "/model [NAME | PROVIDER:NAME | default] - show or set the model",
@@ -17,11 +20,17 @@ export const COMMAND_USAGE = {
   pair: "/pair CODE - admit the person who was given this code",
 } as const;
 
+/** An id, or its last digits, and whether it holds from now on. */
+const APPROVAL = /^(?<id>[0-9a-f-]{8,36})?(?:(?:^|\s+)(?<always>always))?$/i;
+
 export type CommandName = keyof typeof COMMAND_USAGE;
 
 export type CommandLine =
   | { readonly kind: "stop" | "new" | "status" }
   | { readonly kind: "interrupt" | "steer" | "answer" | "pair"; readonly text: string }
+  /** `id`: null for the one that the session waits for. */
+  | { readonly kind: "approve"; readonly id: string | null; readonly always: boolean }
+  | { readonly kind: "deny"; readonly id: string | null }
   | { readonly kind: "model"; readonly model: string | null }
   | { readonly kind: "think"; readonly level: ThinkingLevel | null }
   | { readonly kind: "reasoning"; readonly on: boolean | null }
@@ -49,6 +58,12 @@ export function parseCommand(line: string): CommandLine {
     case "answer":
     case "pair":
       return argument === "" ? misused(name) : { kind: name, text: argument };
+    case "approve":
+    case "deny": {
+      const { id = null, always } = APPROVAL.exec(argument)?.groups ?? { always: "?" };
+      if (name === "deny") return always === undefined ? { kind: name, id } : misused(name);
+      return always === "?" ? misused(name) : { kind: name, id, always: always !== undefined };
+    }
     case "model":
       return { kind: "model", model: argument === "" ? null : argument };
     case "think": {

@@ -102,6 +102,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       [...parts.channels].flatMap(([id, { webhook }]) => (webhook === undefined ? [] : [[id, webhook] as const])),
     ),
     pairings: parts.pairings,
+    approvals: turns.approvals,
     logins: parts.logins,
     peers: createPeers({ id: node.id, find: parts.registry.find, clock }),
     sharesDatabase: turns.places.shares,

@@ -1,5 +1,6 @@
 /** Puts the turn code together: inbox, dispatcher, runner, outbox, and the two use cases that channels call. */
 
+import { createApprovals } from "../app/approvals.ts";
 import type { AttachmentStore } from "../app/attachments/store.ts";
 import { createConversations } from "../app/conversations.ts";
 import type { HookPipeline } from "../app/hooks.ts";
@@ -142,6 +143,15 @@ export function composeTurns(parts: TurnParts) {
           newId,
           logger,
         });
+  const approvals = createApprovals({
+    database,
+    newId,
+    security: parts.security,
+    async wake() {
+      dispatcher.kick();
+      await notify("queued");
+    },
+  });
   const circuits = createProviderCircuits({ clock, logger });
   const conversations = createConversations({ database, hooks, writer: parts.writer });
   const run = createTurnRunner({
@@ -150,6 +160,7 @@ export function composeTurns(parts: TurnParts) {
     store,
     places,
     conversations,
+    approvals,
     prompts: createPromptBuilder({ logger }),
     skills: parts.skills.use,
     callModel: createModelCaller({
@@ -224,6 +235,7 @@ export function composeTurns(parts: TurnParts) {
     routing: parts.routing,
     timezone: limits.timezone,
     pairings: parts.pairings,
+    approvals,
     security: parts.security,
     announceAnswer: () => notify("queued"),
     announceAbort: (turnId) => notify(`abort:${turnId}`),
@@ -235,6 +247,7 @@ export function composeTurns(parts: TurnParts) {
     turns,
     testTurn: createTestTurn({ agent: own, channel: parts.testChannel, inbox, turns, dispatcher, newId }),
     commands,
+    approvals,
     dispatcher,
     placement,
     places,

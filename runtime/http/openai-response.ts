@@ -1,9 +1,10 @@
 /** Turn events as chat-completion objects. OpenAI's clients have nothing but text: a notice becomes part of it, and where a file is. */
 
 import type { NumberedEvent } from "../app/api.ts";
+import { approvalCode } from "../contracts/approvals.ts";
 import { fromErrorBody, RuntimeError } from "../contracts/errors.ts";
 import type { Usage } from "../contracts/message.ts";
-import type { TurnResult } from "../contracts/stream.ts";
+import type { TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import { openAiError } from "./errors.ts";
 import { formatRaw } from "./event-stream.ts";
 
@@ -82,7 +83,7 @@ export async function* completionChunks(
         return;
       }
       case "turn.waiting":
-        yield formatRaw(JSON.stringify(openAiError(waitsForAnswer(head, event.question.text))));
+        yield formatRaw(JSON.stringify(openAiError(waitsForAnswer(head, event.question))));
         return;
       case "turn.failed":
         yield formatRaw(JSON.stringify(openAiError(fromErrorBody({ ...event.error, turn_id: event.turn_id }))));
@@ -94,10 +95,12 @@ export async function* completionChunks(
 }
 
 /** This protocol has no questions: the reply is the question, with where its answer goes. */
-export function waitsForAnswer({ model, turnId }: CompletionHead, question: string): RuntimeError {
-  return new RuntimeError("RUNTIME_CONFLICT", `The agent asks: ${question}`, {
+export function waitsForAnswer({ model, turnId }: CompletionHead, question: WaitingQuestion): RuntimeError {
+  return new RuntimeError("RUNTIME_CONFLICT", `The agent asks: ${question.text}`, {
     turnId,
-    hint: `Answer at /api/agents/${encodeURIComponent(model)}/turns/${turnId}/answer, or with the command /answer.`,
+    hint: question.approval
+      ? `Decide at /api/approvals/${question.id}, or with the command /approve ${approvalCode(question.id)}.`
+      : `Answer at /api/agents/${encodeURIComponent(model)}/turns/${turnId}/answer, or with the command /answer.`,
   });
 }
 

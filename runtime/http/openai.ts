@@ -160,7 +160,7 @@ async function resultOf(deps: RouteDeps, reply: FastifyReply, head: CompletionHe
   if (turn.state === "finished" && turn.final.type === "turn.finished") return turn.final;
   if (turn.state === "finished" && turn.final.type === "turn.failed")
     throw withTurn(fromErrorBody(turn.final.error), turnId);
-  if (turn.state === "waiting") throw waitsForAnswer(head, turn.question.text);
+  if (turn.state === "waiting") throw waitsForAnswer(head, turn.question);
   throw new RuntimeError("RUNTIME_NOT_READY", "The answer is not there yet; the turn goes on.", {
     turnId,
     hint: `Fetch it at /api/agents/${encodeURIComponent(model)}/turns/${turnId}.`,

@@ -5,6 +5,7 @@ import { validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-z
 import { registerAdmin } from "./admin.ts";
 import { registerAgentTurns } from "./agent-turns.ts";
 import { registerAgents } from "./agents.ts";
+import { registerApprovals } from "./approvals.ts";
 import { installAuth } from "./auth.ts";
 import { installBodyBudget, installJsonParser } from "./bodies.ts";
 import { registerCapture } from "./capture.ts";
@@ -117,6 +118,7 @@ export function createServer(deps: ServerDeps): Server {
     registerAdmin(scope, shared);
     registerTokens(scope, shared);
     registerPairings(scope, shared);
+    registerApprovals(scope, shared);
     registerLogins(scope, shared);
     registerMcpServers(scope, shared);
     registerWebhooks(scope, shared);

@@ -37,13 +37,30 @@ export const resultSchema = z.object({
     ),
 });
 
+/** What the owner is shown of a call that waits for an approval. */
+export const approvalFields = {
+  tool: z.string(),
+  call: z.string().describe("All its arguments; what cannot be seen is shown by its number, secrets are left out."),
+  reason: z.string().describe("What was matched, and why it is asked about."),
+  digest: z.string().describe("SHA-256, hex: the decision holds for exactly this call."),
+};
+
 export const pendingSchema = success(
   z.object({
     turn_id: z.string(),
     session: z.string().optional(),
     state: z.enum(["queued", "running", "waiting"]),
     question: z
-      .object({ id: z.string(), text: z.string(), choices: z.array(z.string()), expires_at: z.string() })
+      .object({
+        id: z.string(),
+        text: z.string(),
+        choices: z.array(z.string()),
+        expires_at: z.string(),
+        approval: z
+          .object(approvalFields)
+          .optional()
+          .describe("Of a question that is decided at /api/approvals/{id}; it has no answer."),
+      })
       .optional()
       .describe("What the turn waits for, with the state `waiting`."),
   }),

@@ -384,6 +384,16 @@ export function createFakeApplication(): FakeApplication {
       },
       revoke: async () => PAIRING,
     },
+    approvals: {
+      pending: async () => ({ approvals: [], next: null }),
+      async decide() {
+        throw new RuntimeError("RUNTIME_NOT_FOUND", "There is no approval with this id.");
+      },
+      standing: async () => ({ approvals: [], next: null }),
+      async revoke() {
+        throw new RuntimeError("RUNTIME_NOT_FOUND", "No approval stands with this id.");
+      },
+    },
     logins: {
       list: async () => [LOGIN],
       async store(provider, login) {

@@ -80,6 +80,10 @@ export async function fill(database: Database): Promise<void> {
     );
   }
   await database.query(
+    "insert into approvals (id, agent, tool, digest, call, reason, approved_by, turn_id) values ($1, 'main', 'shell', 'd', 'command: make', 'r', 'owner', $2)",
+    [v7(), v7()],
+  );
+  await database.query(
     "insert into model_usage values ('2024-05-06', 'main', 'p', 'm', 3, 1, 9007199254740991, 2, 1, 4, 0.000000000001)",
   );
   await database.query(

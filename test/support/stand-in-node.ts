@@ -41,6 +41,25 @@ const token = faults.has("own-token") ? "its own" : process.env.SERVICE_API_TOKE
 const clockMs = faults.has("clock-ahead") ? 3_600_000 : 0;
 const turns = new Map<string, { readonly session: string; readonly text: string }>();
 const tokens: Record<string, unknown>[] = [];
+const CALL = {
+  id: "01a2f3c4-0000-7000-8000-00005f3a91c2",
+  agent: "main",
+  tool: "shell",
+  call: "command: make deploy",
+  reason: 'rule "deploys" asks',
+  digest: "d".repeat(64),
+};
+const PENDING = {
+  ...CALL,
+  turn_id: "t",
+  channel: "agent",
+  conversation: "s",
+  asked_at: "2026-01-01T00:00:00.000Z",
+  expires_at: "2026-01-02T00:00:00.000Z",
+};
+const STANDING = { ...CALL, approved_by: "owner", approved_at: "2026-01-01T00:00:00.000Z" };
+const DECIDED = { id: CALL.id, agent: "main", tool: "shell", turn_id: "t", decision: "approved", always: true };
+
 const PAIRING = {
   channel: "telegram",
   user: "7",
@@ -197,6 +216,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (route === "GET /api/admin/mcp-servers/files/changes") ok(response, CHANGED_TOOLS);
   else if (route === "POST /api/admin/mcp-servers/files/approve") await approveTools(request, response);
   else if (route === "POST /api/admin/pairings") ok(response, PAIRING);
+  else if (route === "GET /api/approvals") ok(response, { approvals: [PENDING], next: null });
+  else if (route === "GET /api/approvals/standing") ok(response, { approvals: [STANDING], next: STANDING.id });
+  else if (/^POST \/api\/approvals\/[^/]+$/.test(route)) ok(response, DECIDED);
+  else if (route === `DELETE /api/approvals/standing/${STANDING.id}`) ok(response, STANDING);
   else if (route === "DELETE /api/admin/pairings/telegram/7") ok(response, PAIRING);
   else if (route === "GET /api/admin/tokens") ok(response, { tokens });
   else if (route === "POST /api/admin/tokens") await createToken(request, response);

@@ -8,6 +8,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { v7 as newId } from "uuid";
+import { createApprovals } from "../../runtime/app/approvals.ts";
 import { createAttachmentStore } from "../../runtime/app/attachments/store.ts";
 import { createConversations } from "../../runtime/app/conversations.ts";
 import { createHookPipeline } from "../../runtime/app/hooks.ts";
@@ -251,10 +252,21 @@ export async function startHarness(options: HarnessOptions) {
       })
     : null;
   const conversations = createConversations({ database, hooks, writer });
+  const approvals = createApprovals({
+    database,
+    newId,
+    security: { record: (event) => void securityEvents.push(event) },
+    async wake() {
+      dispatcher.kick();
+      await notify("queued");
+    },
+  });
   const run = createTurnRunner({
     conversations,
     agents,
     places,
+    approvals,
+    redactValues: options.redact ?? ((value) => value),
     tools,
     providers,
     store,
@@ -352,6 +364,7 @@ export async function startHarness(options: HarnessOptions) {
     routing,
     timezone: options.timezone ?? limits.timezone,
     pairings: createPairings({ database, randomBytes }),
+    approvals,
     security: { record: (event) => void securityEvents.push(event) },
     announceAnswer: () => notify("queued"),
     announceAbort: (turnId) => notify(`abort:${turnId}`),
@@ -380,6 +393,7 @@ export async function startHarness(options: HarnessOptions) {
     channel,
     sent,
     securityEvents,
+    approvals,
     requests,
     tools,
     attachments,

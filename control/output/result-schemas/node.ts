@@ -115,6 +115,36 @@ const pairing = z.strictObject({
   approved_at: time.nullable().describe("Null: not admitted yet"),
 });
 
+const approval = {
+  id: z.string(),
+  agent: z.string(),
+  tool: z.string(),
+  call: z.string().describe("All its arguments, without secrets"),
+  reason: z.string().describe("Why it is asked about"),
+  digest: z.string().describe("Of exactly this call: SHA-256"),
+};
+const pendingApproval = z.strictObject({
+  ...approval,
+  turn_id: z.string(),
+  channel: z.string(),
+  conversation: z.string(),
+  asked_at: time,
+  expires_at: time.describe("Then it is refused"),
+});
+const standingApproval = z.strictObject({
+  ...approval,
+  approved_by: z.string().describe("Name of the token, or owner"),
+  approved_at: time,
+});
+const decidedApproval = z.strictObject({
+  id: z.string(),
+  agent: z.string(),
+  tool: z.string(),
+  turn_id: z.string(),
+  decision: z.enum(["approved", "denied"]),
+  always: z.boolean().describe("The same call is not asked about again"),
+});
+
 export const NODE_SCHEMAS = {
   "mesh-ping": z.strictObject({ pings: z.array(ping.extend({ id: z.string(), name: z.string() })) }),
   "mesh-status": fleet,
@@ -298,6 +328,15 @@ export const NODE_SCHEMAS = {
   "pairing-list": z.strictObject({ pairings: z.array(pairing) }),
   "pairing-approve": pairing,
   "pairing-revoke": pairing,
+  "approvals-list": z.strictObject({
+    approvals: z
+      .array(z.union([pendingApproval, standingApproval]))
+      .describe("Those that wait, or with --standing those that run without a question"),
+    next: z.string().nullable().describe("For --after; null: there are no more"),
+  }),
+  "approvals-approve": decidedApproval,
+  "approvals-deny": decidedApproval,
+  "approvals-revoke": standingApproval,
   "mcp-approve": z.strictObject({
     server: z.string(),
     digest: z.string().nullable().describe("Of the changed tools; null where there is none"),

@@ -173,6 +173,7 @@ const AFTER_EMBEDDINGS: readonly Section[] = [
     from: "pairings t where t.approved_at is not null",
     order: "t.channel, t.user_id",
   },
+  { name: "approvals", table: "approvals", from: "approvals t", order: "t.id" },
   // Pauses are kept; what was planned since the backup was taken counts as missed.
   { name: "schedules", table: "schedules", from: "schedules t", order: "t.agent, t.name", how: "merge" },
   { name: "model_usage", table: "model_usage", from: "model_usage t", order: "t.day, t.agent, t.provider, t.model" },

@@ -2,7 +2,7 @@ import type { Database, Transaction } from "../../contracts/database.ts";
 import { Values } from "../recall/sql.ts";
 import { keyHash, lockSession } from "../transcript/writer.ts";
 import { eraseSummaries } from "./erase-summaries.ts";
-import { eraseAttachments, eraseTurns } from "./erase-turns.ts";
+import { eraseApprovals, eraseAttachments, eraseTurns } from "./erase-turns.ts";
 import { deleteVectors, LOCK_WORDS, lockEmbedders, uncountWords } from "./search-data.ts";
 
 /**
@@ -66,7 +66,10 @@ async function erase(tx: Transaction, batch: Batch): Promise<void> {
   const { erasureId, conversationId, ids } = batch;
   const files = await attachmentsOf(tx, ids);
   const values = new Values();
-  const turns = await eraseTurns(tx, `t.id::text = any(${values.add(await turnsOf(tx, ids))}::text[])`, values);
+  const named = await turnsOf(tx, ids);
+  const turns = await eraseTurns(tx, `t.id::text = any(${values.add(named)}::text[])`, values);
+  // Also of turns that were deleted since.
+  await eraseApprovals(tx, named);
   const summaries = await eraseSummaries(tx, batch);
   await uncountWords(tx, "message", ids);
   await tx.query(

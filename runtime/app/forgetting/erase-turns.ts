@@ -39,6 +39,7 @@ export async function eraseTurns(
   for (const table of ["turn_steps", "turn_steers", "turn_questions", "outbox", "drafts"]) {
     await tx.query(`delete from ${table} where turn_id = any($1::uuid[])`, [ids]);
   }
+  await eraseApprovals(tx, ids);
   await tx.query(
     "update turns set reply = '', notice = null, error = error - 'message' - 'hint' where id = any($1::uuid[])",
     [ids],
@@ -49,6 +50,11 @@ export async function eraseTurns(
   ]);
   const hashes = rows.flatMap(({ files }) => files.map(({ sha256 }) => sha256));
   return { turns: rows.length, attachments: await eraseAttachments(tx, hashes) };
+}
+
+/** What stands of these turns repeats what was said in them. */
+export async function eraseApprovals(tx: Transaction, turns: readonly string[]): Promise<void> {
+  await tx.query("/* forget:approvals */ delete from approvals where turn_id::text = any($1::text[])", [turns]);
 }
 
 interface TurnRow {

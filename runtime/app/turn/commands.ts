@@ -1,5 +1,6 @@
 /** The commands of a chat: answered at once, whatever is queued or running. */
 
+import { approvalCode } from "../../contracts/approvals.ts";
 import type { CommandReply, CommandRequest } from "../../contracts/channel.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { Memory } from "../../contracts/memory.ts";
@@ -14,6 +15,7 @@ import { type ChannelRouting, routeToAgent } from "../../domain/routing.ts";
 import { sessionKey } from "../../domain/session-key.ts";
 import { timeWords } from "../../domain/time-window.ts";
 import type { Commands } from "../api.ts";
+import type { Approvals } from "../approvals.ts";
 import type { Conversations, Session } from "../conversations.ts";
 import type { Pairings } from "../pairings.ts";
 import { type Agent, workspaceOf } from "./agents.ts";
@@ -37,6 +39,7 @@ export interface CommandsDeps {
   /** IANA name: of the times that are shown. */
   readonly timezone: string;
   readonly pairings: Pick<Pairings, "approve">;
+  readonly approvals: Pick<Approvals, "inSession" | "decide">;
   readonly security: SecurityLog;
   /** Tells the other nodes to abort a turn that runs there. */
   announceAbort(turnId: string): Promise<void>;
@@ -148,6 +151,30 @@ export function createCommands(deps: CommandsDeps): Commands {
     return { text: "The turn goes on with your answer.", data: { turn_id: turnId, answered: true } };
   }
 
+  async function decide(
+    { key, request }: Subject,
+    line: CommandLine & { kind: "approve" | "deny" },
+  ): Promise<CommandReply> {
+    if (!request.owner) throw new RuntimeError("RUNTIME_FORBIDDEN", "Only the owner decides what an agent may do.");
+    const isApproval = line.kind === "approve";
+    const waiting = line.id === null ? await deps.approvals.inSession(key) : { id: line.id, isNew: false };
+    if (waiting === null) return { text: "Nothing waits for an approval here.", data: { answered: false } };
+    if (isApproval && waiting.isNew) {
+      throw new RuntimeError("RUNTIME_CONFLICT", "What waits here has come this very moment.", {
+        hint: `Read it, then say which: /approve ${approvalCode(waiting.id)}`,
+      });
+    }
+    const { channel, user } = request.address;
+    const { tool, turn_id, decision, always } = await deps.approvals.decide({
+      id: waiting.id,
+      decision: isApproval ? "approved" : "denied",
+      always: isApproval && line.always,
+      by: { name: "owner", details: { channel, user } },
+    });
+    const words = always ? "approved, and the same call is not asked about again" : decision;
+    return { text: `The call of ${tool} is ${words}.`, data: { turn_id, answered: true, decision, always } };
+  }
+
   async function pair({ request }: Subject, code: string): Promise<CommandReply> {
     if (!request.owner) throw new RuntimeError("RUNTIME_FORBIDDEN", "Only the owner admits others.");
     const { channel, user, name } = await deps.pairings.approve(code);
@@ -170,7 +197,9 @@ export function createCommands(deps: CommandsDeps): Commands {
     const activity = running
       ? `A turn is running since ${timeWords(running.startedAt, deps.timezone)}.`
       : waiting
-        ? "A turn waits for your answer (/answer TEXT)."
+        ? waiting.approval
+          ? "A turn waits for your approval (/approve or /deny)."
+          : "A turn waits for your answer (/answer TEXT)."
         : "No turn is running.";
     return {
       text: `Agent ${agent.name}, model ${model}, thinking ${thinking}. ${activity} ${queued} queued.`,
@@ -266,6 +295,9 @@ export function createCommands(deps: CommandsDeps): Commands {
         return steer(subject, line.text);
       case "answer":
         return answer(subject, line.text);
+      case "approve":
+      case "deny":
+        return decide(subject, line);
       case "status":
         return status(subject);
       case "pair":

@@ -89,7 +89,8 @@ export class StepStore {
   async list(turnId: string): Promise<StoredStep[]> {
     const { rows } = await this.#database.query<StepRow>(
       `/* turn:steps */ select n, kind, state, request, result,
-         (select jsonb_agg(jsonb_build_object('state', q.state, 'answer', q.answer,
+         (select jsonb_agg(jsonb_build_object('state', q.state, 'answer', q.answer, 'id', q.id,
+             'digest', q.approval ->> 'digest', 'decision', q.decision,
              'delegated', q.question -> 'delegation' is not null, 'text', q.question ->> 'text', 'seen', q.question ->> 'seen',
              'sent', case when r.question_id is not null then r.peer is not null end) order by q.ordinal)
           from turn_questions q left join remote_tasks r on r.question_id = q.id where q.turn_id = s.turn_id and q.n = s.n) as questions

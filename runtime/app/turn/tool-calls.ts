@@ -9,7 +9,7 @@ import type { RepeatGuard } from "../../domain/repeated-calls.ts";
 import type { Delegation } from "./delegation.ts";
 import type { FileChanges } from "./file-changes.ts";
 import { sentAttachment } from "./sent-files.ts";
-import { createCallPorts, createFirstTask, type FirstTask } from "./tool-ports.ts";
+import { type CallApprovals, createCallPorts, createFirstTask, type FirstTask } from "./tool-ports.ts";
 import type { ToolRunner } from "./tool-runner.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 import { type PlannedCall, UNKNOWN_OUTCOME } from "./turn-resume.ts";
@@ -32,6 +32,7 @@ export interface ToolCallsDeps {
   readonly fileLimits: FileLimits;
   /** A message or a file of the turn stands in the outbox. */
   onDelivered(): void;
+  readonly approvals: Omit<CallApprovals, keyof ToolContext>;
   emit(event: StreamEvent): void;
 }
 
@@ -86,11 +87,12 @@ async function runOne(
 ): Promise<ToolResult | AskingCall> {
   const { runner, journal, signal, context, emit } = deps;
   const { call, n, answers } = planned;
-  const { asked, seen, files, ...ports } = createCallPorts({
+  const { asked, seen, files, approve, ...ports } = createCallPorts({
     turnId: context.turnId,
     toolCallId: call.id,
     answers,
     delegation: deps.delegation,
+    approvals: { ...deps.approvals, agent: context.agent, workspace: context.workspace, owner: context.owner },
     firstTask,
     deliver: async (ordinal, text) => {
       await journal.deliver(`message:${n}:${ordinal}`, text);
@@ -108,7 +110,7 @@ async function runOne(
   const own = { ...context, ...ports, toolCallId: call.id };
   const prepared = repeated
     ? await runner.refuse(call, own, repeated)
-    : await runner.prepare(call, own, deps.tools, signal, (ran, result) =>
+    : await runner.prepare(call, { ...own, approve }, deps.tools, signal, (ran, result) =>
         deps.changes.ended({ n, call: ran }, result),
       );
   if (prepared.refused) deps.changes.refused(planned);

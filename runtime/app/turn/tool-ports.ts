@@ -1,19 +1,25 @@
 /** What one tool call may ask of its turn: a question, a task for another turn, a word on its progress, a message or a file on the way. */
 
 import { DelegationError, ToolError } from "../../contracts/errors.ts";
+import type { HookContexts } from "../../contracts/hooks.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
-import type { Question, SpawnedTask, TaskReply, ToolPorts } from "../../contracts/tool.ts";
+import {
+  AnswerPending,
+  type Question,
+  type SpawnedTask,
+  type TaskReply,
+  type ToolPorts,
+} from "../../contracts/tool.ts";
+import { approvalRequest, approvalText } from "../../domain/approval.ts";
 import { sanitize } from "../../domain/cap.ts";
 import type { FileLimits } from "../../domain/outgoing-file.ts";
+import type { Approvals } from "../approvals.ts";
 import type { Delegation, TaskEnd } from "./delegation.ts";
 import { checkedFile, type SentFile } from "./sent-files.ts";
 import type { AskedQuestion, StoredAnswer } from "./turn-rows.ts";
 import type { SeenEnd } from "./turn-waiting.ts";
 
-/** Ends a call that has asked; never part of a result. */
-export class AnswerPending extends Error {}
-
-export interface CallPorts extends ToolPorts {
+export interface CallPorts extends ToolPorts, Pick<HookContexts["tool:before"], "approve"> {
   /** What the turn has to wait for; null while there is nothing, `later` where another call of the batch is to go on first. */
   asked(): AskedQuestion | "later" | null;
   /** See AskingCall. */
@@ -47,12 +53,25 @@ export interface CallPortsDeps {
   readonly answers: readonly StoredAnswer[];
   readonly delegation: Delegation;
   readonly firstTask: FirstTask;
+  readonly approvals: CallApprovals;
   /** Puts a message into the outbox; `ordinal` counts those of the call from 0. */
   deliver(ordinal: number, text: string): Promise<void>;
   readonly fileLimits: FileLimits;
   /** How many files the turn has sent before the call. */
   filesBefore(): Promise<number>;
   emit(event: StreamEvent): void;
+}
+
+/** What an approval of a call depends on. */
+export interface CallApprovals {
+  readonly agent: string;
+  readonly workspace: string;
+  /** Whether the turn is the owner's: nobody else is asked, and what the owner has approved for good holds for nobody else. */
+  readonly owner: boolean;
+  /** Takes the service's own secrets out of what is shown. */
+  readonly redact: (text: string) => string;
+  readonly isStanding: Approvals["isStanding"];
+  expired(question: string): void;
 }
 
 const DAY_MS = 86_400_000;
@@ -64,7 +83,7 @@ const MAX_CHOICES = 20;
 const MAX_CHOICE = 200;
 
 export function createCallPorts(deps: CallPortsDeps): CallPorts {
-  const { turnId, toolCallId, answers, delegation, firstTask, deliver, emit } = deps;
+  const { turnId, toolCallId, answers, delegation, firstTask, approvals, deliver, emit } = deps;
   const files: SentFile[] = [];
   let questions = 0;
   let messages = 0;
@@ -102,10 +121,38 @@ export function createCallPorts(deps: CallPortsDeps): CallPorts {
       const checked = checkedQuestion(question);
       const ordinal = questions++;
       const answer = answers[ordinal];
-      if (answer?.kind === "delegated" || answer?.kind === "overdue") throw outOfOrder();
+      if (answer && answer.kind !== "answered" && answer.kind !== "expired") throw outOfOrder();
       if (answer) return answer;
       delegation.assertAnswerable();
       return wait({ ordinal, ...checked, delegate: null });
+    },
+    async approve(call, reason) {
+      const { agent, workspace, owner, redact, isStanding, expired } = approvals;
+      if (!owner) {
+        throw new ToolError(
+          "TOOL_REFUSED",
+          `The call was refused: ${reason}. Only the owner approves, in turns of their own.`,
+        );
+      }
+      const approval = approvalRequest({ agent, workspace, call, reason }, redact);
+      if (approval === null) {
+        throw new ToolError("TOOL_REFUSED", `The call was refused: ${reason}, and it is too long to be shown whole.`, {
+          hint: "Write what is long into a file first.",
+        });
+      }
+      // A decision about another call than this one is none.
+      while (isOther(answers[questions], approval.digest)) questions++;
+      const decided = answers[questions];
+      if (decided) {
+        questions++;
+        if (decided.kind !== "approval") throw outOfOrder();
+        if (decided.outcome === "expired") expired(decided.id);
+        return decided.outcome;
+      }
+      if (await isStanding({ agent, tool: call.name, digest: approval.digest })) return "approved";
+      delegation.assertAnswerable();
+      const text = approvalText(agent, approval);
+      return wait({ ordinal: questions++, deadlineMs: DAY_MS, text, choices: [], delegate: null, approval });
     },
     delegate: (task) => handOver(task.agent, task),
     spawn: (task) => handOver(null, task),
@@ -152,7 +199,7 @@ function checkedTask(message: string, deadlineMs: number): string {
 }
 
 async function replyOf(answer: StoredAnswer, after: (end: TaskEnd) => Promise<string>): Promise<TaskReply> {
-  if (answer.kind === "answered" || answer.kind === "expired") throw outOfOrder();
+  if (answer.kind !== "delegated" && answer.kind !== "overdue") throw outOfOrder();
   const { task, seen } = answer;
   const read = async (ok: boolean, result: string) => seen ?? (await after({ task, ok, result }));
   if (answer.kind === "overdue")
@@ -162,6 +209,10 @@ async function replyOf(answer: StoredAnswer, after: (end: TaskEnd) => Promise<st
   if (outcome.ok) return { turnId, text: await read(true, outcome.text) };
   const failure = `The other agent's turn failed: ${outcome.message} (${outcome.code})`;
   throw new DelegationError("DELEGATION_FAILED", await read(false, failure), { turnId });
+}
+
+function isOther(answer: StoredAnswer | undefined, digest: string): boolean {
+  return answer?.kind === "approval" && answer.digest !== digest;
 }
 
 /** `sent`: see StoredAnswer. */

@@ -2,11 +2,12 @@
 
 import { Ajv, type ValidateFunction } from "ajv";
 import { CairnError, ToolError, toCairnError } from "../../contracts/errors.ts";
+import type { HookContexts } from "../../contracts/hooks.ts";
 import type { ToolCall } from "../../contracts/message.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
-import type { Tool, ToolContext, ToolResult } from "../../contracts/tool.ts";
+import { AnswerPending, type Tool, type ToolContext, type ToolResult } from "../../contracts/tool.ts";
+import { callKey } from "../../domain/approval.ts";
 import type { HookPipeline } from "../hooks.ts";
-import { AnswerPending } from "./tool-ports.ts";
 
 export interface ToolRunner {
   /**
@@ -15,7 +16,7 @@ export interface ToolRunner {
    */
   prepare(
     call: ToolCall,
-    context: ToolContext,
+    context: ToolContext & Approving,
     tools: ReadonlyMap<string, Tool>,
     signal: AbortSignal,
     changedBy: (call: ToolCall, result: ToolResult) => readonly string[],
@@ -23,6 +24,9 @@ export interface ToolRunner {
   /** Of a call that no hook is to see. */
   refuse(call: ToolCall, context: ToolContext, error: ToolError): Promise<PreparedCall>;
 }
+
+/** What its hooks have beside what the tool has. */
+type Approving = Pick<HookContexts["tool:before"], "approve">;
 
 export type PreparedCall =
   /** The call will not run: its result is known already. */
@@ -63,7 +67,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
 
   return {
     refuse,
-    async prepare(call, context, tools, signal, changedBy) {
+    async prepare(call, { approve: askOwner, ...context }, tools, signal, changedBy) {
       const tool = tools.get(call.name);
       if (!tool) {
         const names = [...tools.keys()].join(", ") || "none";
@@ -94,18 +98,30 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
         if (begun) throw new ToolError("TOOL_REFUSED", "A hook asks before the call runs, and within its deadline.");
         return context.ask(question);
       };
+      /** What the owner has approved: what runs is that, and nothing that a later hook makes of it. */
+      let approved: string | null = null;
+      const approve: Approving["approve"] = async (asked, reason) => {
+        if (begun) throw new ToolError("TOOL_REFUSED", "A hook asks before the call runs, and within its deadline.");
+        const outcome = await askOwner(asked, reason);
+        if (outcome === "approved") approved = callKey(asked);
+        return outcome;
+      };
       const handNothing = async () => {
         throw new ToolError("TOOL_REFUSED", "A hook hands no task to another turn.");
       };
       const ofHooks = { ...context, ask, delegate: handNothing, spawn: handNothing };
       try {
         const { pathArguments = [] } = tool;
-        const before = { ...ofHooks, call: { ...call, arguments: args }, pathArguments };
+        const before = { ...ofHooks, approve, call: { ...call, arguments: args }, pathArguments };
         prepared = (await hooks.run("tool:before", before, signal)).call;
       } catch (error) {
         return { refused: describe(error, logger) };
       } finally {
         begun = true;
+      }
+      if (approved !== null && approved !== callKey(prepared)) {
+        const sentence = "A hook has changed the call after the owner had approved it.";
+        return refuse(prepared, context, new ToolError("TOOL_REFUSED", sentence));
       }
       return {
         call: prepared,

@@ -2,9 +2,10 @@
 
 import type { WaitingTurn } from "../../contracts/delegation.ts";
 import type { ErrorBody } from "../../contracts/errors.ts";
+import type { ApprovalOutcome } from "../../contracts/hooks.ts";
 import type { ToolCall, Usage } from "../../contracts/message.ts";
 import type { ChatReply } from "../../contracts/provider.ts";
-import type { SentAttachment } from "../../contracts/stream.ts";
+import type { ApprovalRequest, SentAttachment } from "../../contracts/stream.ts";
 import type { Answer, ToolResult } from "../../contracts/tool.ts";
 import { sanitize, sanitizeJson } from "../../domain/cap.ts";
 import type { TaskOutcome } from "../../domain/delegation.ts";
@@ -91,6 +92,8 @@ export interface AskedQuestion {
   readonly choices: readonly string[];
   /** Whose turn is to answer `text`; null: the user. */
   readonly delegate: Delegate | null;
+  /** Of a call that the owner decides on. */
+  readonly approval?: ApprovalRequest;
 }
 
 export interface Delegate {
@@ -103,6 +106,8 @@ export interface Delegate {
 export type StoredAnswer =
   | Answer
   | (EndedTask & { readonly kind: "delegated"; readonly outcome: TaskOutcome })
+  /** Of the call with this digest. `id`: of the question. */
+  | { readonly kind: "approval"; readonly id: string; readonly digest: string; readonly outcome: ApprovalOutcome }
   /** Its deadline has passed. `sent`: whether another node may have accepted it; null for a task of this database. */
   | (EndedTask & { readonly kind: "overdue"; readonly sent: boolean | null });
 
@@ -119,17 +124,20 @@ export interface OpenQuestion {
   readonly choices: readonly string[];
   /** ISO 8601. */
   readonly expires_at: string;
+  readonly approval?: ApprovalRequest;
 }
 
 export interface QuestionRow {
   readonly id: string;
+  readonly approval: ApprovalRequest | null;
   readonly question: { readonly text: string; readonly choices: readonly string[] };
   readonly expires_at: Date | string;
 }
 
-export function toOpenQuestion({ id, question, expires_at }: QuestionRow): OpenQuestion {
+export function toOpenQuestion({ id, question, expires_at, approval }: QuestionRow): OpenQuestion {
   const { text, choices } = question;
-  return { id, text, choices, expires_at: new Date(expires_at).toISOString() };
+  const request = approval === null ? {} : { approval };
+  return { id, text, choices, expires_at: new Date(expires_at).toISOString(), ...request };
 }
 
 export interface TurnEnd {
@@ -256,6 +264,10 @@ export interface StepRow {
         readonly state: "open" | "answered" | "expired";
         readonly answer: string | null;
         readonly delegated: boolean;
+        readonly id: string;
+        /** Of an approval; null else. */
+        readonly digest: string | null;
+        readonly decision: "approved" | "denied" | null;
         /** Of a task of another node; null else. */
         readonly sent: boolean | null;
         readonly text: string;
@@ -286,8 +298,11 @@ export function toStep(row: StepRow): StoredStep {
 }
 
 function toAnswer(row: NonNullable<StepRow["questions"]>[number]): StoredAnswer[] {
-  const { state, answer, delegated, sent, text: task, seen } = row;
+  const { state, answer, delegated, sent, text: task, seen, id, digest, decision } = row;
   if (state === "open") return [];
+  // Answered without a decision: by a version that knows no approvals.
+  if (digest !== null)
+    return [{ kind: "approval", id, digest, outcome: decision ?? (state === "expired" ? "expired" : "denied") }];
   if (delegated && answer !== null)
     return [{ kind: "delegated", outcome: JSON.parse(answer) as TaskOutcome, task, seen }];
   if (delegated) return [{ kind: "overdue", sent, task, seen }];

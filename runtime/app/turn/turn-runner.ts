@@ -10,6 +10,7 @@ import type { StreamEvent } from "../../contracts/stream.ts";
 import { fileLimits } from "../../domain/outgoing-file.ts";
 import { createRepeatGuard } from "../../domain/repeated-calls.ts";
 import type { CountedCall } from "../../domain/usage.ts";
+import type { Approvals, StandingCall } from "../approvals.ts";
 import type { Conversations } from "../conversations.ts";
 import type { AgentPlaces } from "../mesh/agent-places.ts";
 import type { ToolRegistry } from "../tool-registry.ts";
@@ -58,6 +59,9 @@ export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly channels: ReadonlyMap<string, Pick<Channel, "maxFileBytes">>;
   /** A message of a turn beside its reply stands in the outbox. */
   onDelivered(): void;
+  readonly approvals: Pick<Approvals, "isStanding" | "asked" | "expired">;
+  /** Takes the service's own secrets out of what the owner is shown. */
+  readonly redactValues: (text: string) => string;
   /** A turn has begun to wait, and its question stands in the outbox, or the turn that it waits for is in line. */
   onWaiting(): void;
   /** A turn has ended and its reply stands in the outbox; `durationS` counts from its claim. */
@@ -167,6 +171,11 @@ class TurnRun {
       signal,
       chain: () => journal.delegationChain(),
     });
+    const approvals = {
+      redact: this.#deps.redactValues,
+      isStanding: (call: StandingCall) => journal.read(() => this.#deps.approvals.isStanding(call)),
+      expired: (id: string) => this.#deps.approvals.expired({ id, agent: agent.name, turnId }),
+    };
     const changes = new FileChanges(available);
     const tools = {
       runner: toolRunner,
@@ -176,6 +185,7 @@ class TurnRun {
       signal,
       delegation,
       changes,
+      approvals,
       fileLimits: fileLimits(this.#turn, {
         othersBytes: limits.maxAttachedOfOthers,
         channelBytes: this.#deps.channels.get(channel)?.maxFileBytes,
@@ -266,6 +276,7 @@ class TurnRun {
       await this.#shown.idle();
       const question = await this.#journal.wait(calls, this.#deps.newId(), this.#progress.text);
       if (question) this.#emit(waitingEvent(this.#turn, question));
+      if (question?.approval) this.#deps.approvals.asked(this.#turn, question.id, question.approval);
       this.#deps.onWaiting();
     } catch (error) {
       if (error instanceof CairnError && error.code === "RUNTIME_TURN_ABORTED") return error;

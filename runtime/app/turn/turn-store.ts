@@ -253,11 +253,12 @@ export class TurnStore {
   /** Running, waiting and queued turns of a session; one that waits for another turn counts as running. */
   async session(sessionKey: string): Promise<{
     readonly running: { readonly turnId: string; readonly startedAt: Date } | null;
-    readonly waiting: { readonly turnId: string } | null;
+    readonly waiting: { readonly turnId: string; readonly approval: boolean } | null;
     readonly queued: number;
   }> {
-    const { rows } = await this.#database.query<{ id: string; state: string; started_at: Date }>(
-      `/* turn:session */ select id, case when state = 'waiting' and not ${ASKS_USER} then 'running' else state end as state, started_at
+    const { rows } = await this.#database.query<{ id: string; state: string; started_at: Date; approval: boolean }>(
+      `/* turn:session */ select id, case when state = 'waiting' and not ${ASKS_USER} then 'running' else state end as state, started_at,
+         exists (select 1 from turn_questions q where q.turn_id = t.id and q.state = 'open' and q.approval is not null) as approval
        from turns t where session_key = $1 and state in ('queued', 'running', 'waiting')`,
       [sessionKey],
     );
@@ -265,7 +266,7 @@ export class TurnStore {
     const running = rows.find((row) => row.state === "running");
     return {
       running: running ? { turnId: running.id, startedAt: running.started_at } : null,
-      waiting: waiting ? { turnId: waiting.id } : null,
+      waiting: waiting ? { turnId: waiting.id, approval: waiting.approval } : null,
       queued: rows.filter((row) => row.state === "queued").length,
     };
   }

@@ -85,7 +85,7 @@ export class TurnWaiting {
    */
   async begin(turn: ClaimedTurn, calls: AskingCalls, questionId: string, text: string): Promise<OpenQuestion | null> {
     const [{ n, question }] = calls;
-    const { choices, ordinal, deadlineMs, delegate } = question;
+    const { choices, ordinal, deadlineMs, delegate, approval = null } = question;
     return this.#database.transaction(async (tx) => {
       const { count } = await tx.query(
         `/* turn:wait */ update turns t set state = 'waiting', waits = waits + 1, lease_node = null, lease_boot = null, lease_until = null
@@ -95,7 +95,7 @@ export class TurnWaiting {
       if (count === 0) {
         // The commit of an earlier try may have gone through although its answer was lost.
         const { rows } = await tx.query<QuestionRow>(
-          "select id, question, expires_at from turn_questions where id = $1",
+          "select id, question, expires_at, approval from turn_questions where id = $1",
           [questionId],
         );
         if (rows[0]) return delegate === null ? toOpenQuestion(rows[0]) : null;
@@ -128,9 +128,9 @@ export class TurnWaiting {
       const delegation = delegate === null ? {} : { delegation: { agent: delegate.agent, turn_id: task } };
       const stored = { text: question.text, choices, ...delegation };
       const { rows } = await tx.query<QuestionRow>(
-        `/* turn:question */ insert into turn_questions (id, turn_id, n, ordinal, question, expires_at)
-         values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond') returning id, question, expires_at`,
-        [questionId, turn.turnId, n, ordinal, toJson(stored), deadlineMs],
+        `/* turn:question */ insert into turn_questions (id, turn_id, n, ordinal, question, expires_at, approval)
+         values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond', $7) returning id, question, expires_at, approval`,
+        [questionId, turn.turnId, n, ordinal, toJson(stored), deadlineMs, approval === null ? null : toJson(approval)],
       );
       if (delegate?.chain) {
         await tx.query(
@@ -196,13 +196,18 @@ export class TurnWaiting {
         answer: string | null;
         answered_by: string | null;
         late: boolean;
+        approval: boolean;
       }>(
-        `/* turn:answer-question */ select id, state, answer, answered_by, expires_at <= now() as late from turn_questions
+        `/* turn:answer-question */ select id, state, answer, answered_by, expires_at <= now() as late,
+           approval is not null as approval from turn_questions
          where turn_id = $1 and ($2::uuid is null or id = $2::uuid) and question -> 'delegation' is null order by created_at desc, id desc limit 1`,
         [turnId, questionId ?? null],
       );
       const [question] = rows;
       if (!question) throw refused(turnId, "The turn has not asked this.");
+      // No free text is ever consent.
+      if (question.approval)
+        throw refused(turnId, "The turn waits for an approval, not for an answer: /approve or /deny.");
       if (question.state === "answered") {
         if (question.answer === answer && question.answered_by === by) return question.id;
         throw refused(turnId, "The question was answered already.");

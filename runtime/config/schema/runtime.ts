@@ -28,7 +28,9 @@ const safetyRule = section({
   pattern: text()
     .refine(isPattern, { error: "a JavaScript regular expression" })
     .describe("JavaScript regular expression."),
-  action: choice(["refuse", "warn"]).default("refuse").describe("Refuse the call, or let it run and log a warning."),
+  action: choice(["refuse", "ask", "warn"])
+    .default("refuse")
+    .describe("Refuse the call, ask the owner, or let it run and log a warning."),
   message: text().optional().describe("The reason that the agent gets when its call is refused."),
 });
 

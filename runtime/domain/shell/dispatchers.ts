@@ -138,7 +138,8 @@ function checkFind(invocation: Invocation, inspector: Inspector): Stream {
   const found = roots.map((root) =>
     narrowed && !onlyFiles ? posix.join(root, posix.basename(name ?? UNKNOWN)) : root,
   );
-  const specific = roots.map((root) => (narrowed && !onlyFiles ? posix.join(root, UNKNOWN) : root));
+  // Below its start, whatever its name is: nothing is computed about where.
+  const specific = roots.map((root) => (narrowed && !onlyFiles ? `${root}/${UNKNOWN}` : root));
 
   for (const [at, arg] of expression.entries()) {
     if (arg === "-delete") {

@@ -59,6 +59,11 @@ function withoutCatchAll(path: string): string {
   return parent === "" ? "/" : parent;
 }
 
+/** Whether only a run could show where the path begins: it may be any. */
+export function isComputed(path: string): boolean {
+  return path.startsWith(UNKNOWN);
+}
+
 /** Why deleting this must not happen; null where it may. Deleting is treated as if it were recursive. */
 export function deletionReason(path: string, directories: readonly string[], workspace: string): string | null {
   return firstReason(territoriesOf(path, directories, workspace), {

@@ -6,11 +6,11 @@ import { absolutePath, readable, readingOf } from "./files.ts";
 import { hasOption, type Inspector, type Invocation, operandsOf, optionValue } from "./inspection.ts";
 import { checkInterpreter } from "./interpreters.ts";
 import { echoOutput, filterOutput, lookupOutput, printfOutput } from "./output.ts";
-import { deletionReason, ownershipReason, territoriesOf, writeReason } from "./paths.ts";
+import { deletionReason, isComputed, ownershipReason, territoriesOf, writeReason } from "./paths.ts";
 import { refuseSecrets } from "./reading.ts";
 import { isSecretPath } from "./secrets.ts";
 import { sedCommands } from "./sed.ts";
-import { fork, type ShellState } from "./state.ts";
+import { fork, type ShellState, UNKNOWN } from "./state.ts";
 import { NOTHING, SILENCE, type Stream, textStream } from "./stream.ts";
 import { concatenate, textsOf } from "./streams.ts";
 import { checkVariable } from "./variables.ts";
@@ -89,6 +89,7 @@ const RULES: Readonly<Record<string, Rule>> = {
           ? null
           : deletionReason(path, invocation.state.directories, inspector.workspace);
       if (reason) inspector.refuse(reason.replace("delete", "move away"));
+      else if (isComputed(path)) inspector.ask("what it moves is computed while it runs");
     }
   },
   kill({ args }, inspector) {
@@ -174,6 +175,10 @@ export function outputOf(invocation: Invocation): Stream {
       const named = operandsOf(args, ["-I", "-w", "-T"]).filter((path) => path !== "." && path !== "./");
       return { kind: "program", program, names: `${(named.length > 0 ? named : ["*"]).join("\n")}\n` };
     }
+    case "mktemp":
+      // A template may lead elsewhere.
+      if (args.some((arg) => !/^-[dqu]+$|^--(directory|quiet)$/.test(arg))) break;
+      return textStream(`/tmp/${UNKNOWN}\n`);
     case "which":
     case "command":
       return textStream(lookupOutput(args));
@@ -234,6 +239,7 @@ function deletion({ args, state }: Invocation, inspector: Inspector): void {
   for (const path of operandsOf(args, ["-n", "-s", "--iterations", "--size"])) {
     const reason = deletionReason(path, state.directories, inspector.workspace);
     if (reason) inspector.refuse(reason);
+    else if (isComputed(path)) inspector.ask("what it deletes is computed while it runs");
   }
 }
 
@@ -244,6 +250,7 @@ function ownership({ program, args, state }: Invocation, inspector: Inspector): 
   for (const path of paths) {
     const reason = ownershipReason(path, state.directories, inspector.workspace);
     if (reason) inspector.refuse(reason);
+    else if (isComputed(path)) inspector.ask("whose permissions it changes is computed while it runs");
   }
 }
 

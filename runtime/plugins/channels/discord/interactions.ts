@@ -13,9 +13,10 @@ import { toCairnError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import { type ChatMessages, type OwnerCommand, wordsOf } from "../chat-messages.ts";
+import { pressedChoice } from "../choices.ts";
 import type { DiscordApi, InteractionAddress } from "./api.ts";
 import { connectionError } from "./errors.ts";
-import { answerOf, cut } from "./messages.ts";
+import { cut } from "./messages.ts";
 import { isSnowflake } from "./positions.ts";
 
 export interface InteractionsDeps {
@@ -69,7 +70,12 @@ export function createInteractions({ api, ownerId, logger, command }: Interactio
 }
 
 function commandOf(interaction: APIInteraction): Pick<OwnerCommand, "line" | "question"> | undefined {
-  if (interaction.type === InteractionType.MessageComponent) return answerOf(interaction.data?.custom_id);
+  if (interaction.type === InteractionType.MessageComponent) {
+    const pressed = pressedChoice(interaction.data?.custom_id);
+    if (pressed === undefined) return undefined;
+    const { label: _label, ...given } = pressed;
+    return given;
+  }
   if (interaction.type !== InteractionType.ApplicationCommand) return undefined;
   const { data } = interaction;
   if (data?.type !== ApplicationCommandType.ChatInput) return undefined;

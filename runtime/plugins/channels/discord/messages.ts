@@ -6,6 +6,7 @@ import { LRUCache } from "lru-cache";
 import type { Attachment, OutboundMessage } from "../../../contracts/channel.ts";
 import type { WaitingQuestion } from "../../../contracts/stream.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
+import { choicesOf, howToAnswer } from "../choices.ts";
 import { changeParts, idsOf, MAY_REPEAT, type PartedMessages, sendParts } from "../parts.ts";
 import type { DiscordApi, MessageBody } from "./api.ts";
 import { isRefused, refusalOf } from "./errors.ts";
@@ -173,34 +174,19 @@ function replyingTo(id: string | undefined): MessageBody {
   return isSnowflake(id) ? { message_reference: { message_id: id, fail_if_not_exists: false } } : {};
 }
 
-/** A message alone is a new one: it answers no question. */
-function howToAnswer({ choices }: WaitingQuestion): string {
-  const lines = choices.length === 0 ? ["/answer TEXT"] : choices.map((choice) => `/answer ${choice}`);
-  return `Answer with\n${lines.join("\n")}`;
-}
-
-const ANSWER = "answer:";
-
-/** What a button's id says: an answer, and the question that it is for, which may not be the one that waits by then. */
-export function answerOf(buttonId: unknown): { readonly line: string; readonly question: string } | undefined {
-  const [, question, choice] = (typeof buttonId === "string" && /^answer:([\w-]+):(.+)$/s.exec(buttonId)) || [];
-  return question === undefined || choice === undefined ? undefined : { line: `/answer ${choice}`, question };
-}
-
 /** What is chosen comes as an interaction with the button's id. */
 function buttons(question: WaitingQuestion | undefined): MessageBody {
   if (question === undefined) return {};
-  const choices = [...new Set(question.choices)];
-  const idOf = (choice: string): string => `${ANSWER}${question.id}:${choice}`;
+  const choices = choicesOf(question);
   if (choices.length === 0 || choices.length > MOST_ROWS * ROW) return {};
-  if (choices.some((choice) => choice.trim() === "" || choice.length > MOST_LABEL || idOf(choice).length > MOST_ID))
+  if (choices.some(({ label, value }) => label.trim() === "" || label.length > MOST_LABEL || value.length > MOST_ID))
     return {};
   const rows = Array.from({ length: Math.ceil(choices.length / ROW) }, (_, row): APIMessageTopLevelComponent => {
-    const components = choices.slice(row * ROW, (row + 1) * ROW).map((label) => ({
+    const components = choices.slice(row * ROW, (row + 1) * ROW).map(({ label, value }) => ({
       type: ComponentType.Button as const,
       style: ButtonStyle.Secondary as const,
       label,
-      custom_id: idOf(label),
+      custom_id: value,
     }));
     return { type: ComponentType.ActionRow, components };
   });

@@ -5,11 +5,11 @@ import { toCairnError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import { type ChatMessages, wordsOf } from "../chat-messages.ts";
+import { type PressedChoice, pressedChoice } from "../choices.ts";
 import { conversationOf, isId, isTime, slackAddress } from "./address.ts";
 import type { SlackApi } from "./api.ts";
 import { connectionError } from "./errors.ts";
 import { pieces } from "./messages.ts";
-import { type Answer, answerOf } from "./questions.ts";
 import { asTyped, escaped } from "./text.ts";
 
 export interface InteractionsDeps {
@@ -23,7 +23,7 @@ interface Pressed {
   readonly user: string;
   readonly conversation: string;
   readonly message: string;
-  readonly answer: Answer;
+  readonly answer: PressedChoice;
 }
 
 /** That are answered at once; more are dropped. */
@@ -34,18 +34,16 @@ export function createInteractions({ api, ownerId, logger, command }: Interactio
   let running = 0;
 
   async function carryOut({ user, conversation, message, answer }: Pressed): Promise<void> {
-    const { line, question, choice } = answer;
-    const { text, data } = await command({ conversation, user, line, question }).catch(
-      (error: unknown): CommandReply => {
-        logger.warn({ code: toCairnError(error).code, err: error }, "a command was refused");
-        return { text: wordsOf(toCairnError(error)) };
-      },
-    );
+    const { label, ...given } = answer;
+    const { text, data } = await command({ conversation, user, ...given }).catch((error: unknown): CommandReply => {
+      logger.warn({ code: toCairnError(error).code, err: error }, "a command was refused");
+      return { text: wordsOf(toCairnError(error)) };
+    });
     const address = slackAddress(conversation);
     const [first = "Done."] = pieces(asTyped(text));
     await api.whisper(address, user, first);
     // What was answered offers nothing any more.
-    if (data?.["answered"] === true) await api.change(address.channel, message, { text: escaped(`Answer: ${choice}`) });
+    if (data?.["answered"] === true) await api.change(address.channel, message, { text: escaped(`Answer: ${label}`) });
   }
 
   return (payload) => {
@@ -63,7 +61,8 @@ export function createInteractions({ api, ownerId, logger, command }: Interactio
 function pressedOf(payload: unknown): Pressed | undefined {
   if (!isRecord(payload) || payload["type"] !== "block_actions" || !Array.isArray(payload["actions"])) return undefined;
   const { user, channel, message } = payload;
-  const answer = answerOf(payload["actions"][0]);
+  const [action] = payload["actions"];
+  const answer = isRecord(action) ? pressedChoice(action["value"]) : undefined;
   if (answer === undefined || !isRecord(user) || !isRecord(channel) || !isRecord(message)) return undefined;
   const { ts, thread_ts: thread } = message;
   if (!isId(user["id"]) || !isId(channel["id"]) || !isTime(ts)) return undefined;

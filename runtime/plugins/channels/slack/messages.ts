@@ -8,7 +8,7 @@ import { changeParts, idsOf, MAY_REPEAT, type PartedMessages, sendParts } from "
 import { isTime, type SlackAddress, slackAddress } from "./address.ts";
 import type { Content, SlackApi } from "./api.ts";
 import { isRefused, refusalOf } from "./errors.ts";
-import { buttons, howToAnswer } from "./questions.ts";
+import { buttons, typedAnswer } from "./questions.ts";
 import { asTyped, escaped } from "./text.ts";
 
 export interface Messages extends PartedMessages {
@@ -61,7 +61,7 @@ export function createMessages(api: SlackApi): Messages {
     const { text, notice, question, attachments = [] } = message;
     const address = slackAddress(message.address.conversation);
     const choice = question && buttons(question);
-    const answer = question && choice === undefined ? howToAnswer(question) : undefined;
+    const answer = question && choice === undefined ? typedAnswer(question) : undefined;
     const sent = idsOf(message.sent).length;
     const repeat = message.mayRepeat && sent >= shown.length ? MAY_REPEAT : "";
     const texts = withNote(pieces(text), [notice, answer].filter(Boolean).join("\n\n"));

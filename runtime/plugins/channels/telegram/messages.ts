@@ -4,7 +4,7 @@ import { type Api, GrammyError, InputFile } from "grammy";
 import type { Message } from "grammy/types";
 import { LRUCache } from "lru-cache";
 import type { OutboundMessage } from "../../../contracts/channel.ts";
-import type { WaitingQuestion } from "../../../contracts/stream.ts";
+import { choicesOf, howToAnswer } from "../choices.ts";
 import { changeParts, idsOf, MAY_REPEAT, type PartedMessages, sendParts } from "../parts.ts";
 import { chatOf } from "./chat-address.ts";
 import { isRefused, newNumberOf } from "./errors.ts";
@@ -20,9 +20,9 @@ export interface Messages extends PartedMessages {
 /** Bytes of a picture that is shown as one (Bot API, sendPhoto); larger ones are sent as files. */
 const MOST_PHOTO = 10 * 1024 ** 2;
 const PICTURES = new Set(["image/jpeg", "image/png", "image/webp"]);
-/** Buttons of a question, and UTF-16 code units of one. */
+/** Buttons of a question, and UTF-16 code units of the command that one sends. */
 const MOST_CHOICES = 12;
-const MOST_CHOICE = 60;
+const MOST_LINE = 68;
 
 type More = Parameters<Api["sendMessage"]>[2];
 /** Resolves with what refers to the message. */
@@ -181,18 +181,12 @@ function withoutReply({ reply_parameters: _, ...more }: NonNullable<More> = {}):
   return more;
 }
 
-/** A message alone is a new one: it answers no question. */
-function howToAnswer({ choices }: WaitingQuestion): string {
-  const lines = choices.length === 0 ? ["/answer TEXT"] : choices.map((choice) => `/answer ${choice}`);
-  return `Answer with\n${lines.join("\n")}`;
-}
-
 /** In the chat with the owner, where nobody else sees them. What is chosen comes as a command. */
 function buttons({ address, question }: OutboundMessage): More {
-  const { choices = [] } = question ?? {};
+  const choices = question === undefined ? [] : choicesOf(question);
   if (choices.length === 0 || choices.length > MOST_CHOICES || chatOf(address.conversation).chat < 0) return {};
-  if (choices.some((choice) => choice.length > MOST_CHOICE || choice.includes("\n"))) return {};
-  const keyboard = choices.map((choice) => [{ text: `/answer ${choice}` }]);
+  if (choices.some(({ line }) => line.length > MOST_LINE || line.includes("\n"))) return {};
+  const keyboard = choices.map(({ line }) => [{ text: line }]);
   return { reply_markup: { keyboard, one_time_keyboard: true, resize_keyboard: true } };
 }
 

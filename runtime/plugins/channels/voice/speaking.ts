@@ -1,7 +1,7 @@
 /** The events of a turn with its words as speech between them. */
 
 import { toCairnError } from "../../../contracts/errors.ts";
-import { isFinal, type NumberedEvent } from "../../../contracts/stream.ts";
+import { isFinal, type NumberedEvent, type WaitingQuestion } from "../../../contracts/stream.ts";
 import type { SpokenEvent } from "../../../contracts/voice.ts";
 import { ReadAloud } from "../../../domain/read-aloud.ts";
 import type { Synthesize } from "./speech.ts";
@@ -91,7 +91,7 @@ class TurnScript {
       case "tool.started":
         return this.#aloud.end();
       case "turn.waiting":
-        return [...this.#aloud.end(), ...this.#whole(event.question.text)];
+        return [...this.#aloud.end(), ...this.#whole(spokenQuestion(event.question))];
       case "turn.finished":
         // Of a turn that has ended before, or elsewhere, words may not have come.
         if (bare(this.#words) === bare(event.text)) return this.#aloud.end();
@@ -111,4 +111,9 @@ class TurnScript {
 
 function bare(text: string): string {
   return text.replace(/\s+/g, "");
+}
+
+/** A call is read, and not listened to: hearing a part of it is no ground for an approval. */
+function spokenQuestion({ text, approval }: WaitingQuestion): string {
+  return approval === undefined ? text : "I need your approval to go on. Read what I ask for, and approve or deny it.";
 }

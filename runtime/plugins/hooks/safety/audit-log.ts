@@ -3,7 +3,7 @@
 import { CairnError } from "../../../contracts/errors.ts";
 import type { AnyHook, Hook, SessionInfo } from "../../../contracts/hooks.ts";
 import type { ToolCall } from "../../../contracts/message.ts";
-import type { ToolContext } from "../../../contracts/tool.ts";
+import { AnswerPending, type ToolContext } from "../../../contracts/tool.ts";
 import type { AuditFile } from "./audit-file.ts";
 import { auditable } from "./auditable.ts";
 
@@ -86,6 +86,8 @@ export function recordingRefusals(hook: Hook<"tool:before">, log: AuditLog): Hoo
       try {
         return await hook.run(context, signal);
       } catch (error) {
+        // Nothing has been decided yet.
+        if (error instanceof AnswerPending) throw error;
         const reason = error instanceof CairnError ? { code: error.code, reason: error.message } : {};
         await log.record("refused", context, { hook: hook.name, ...reason });
         throw error;

@@ -3,11 +3,10 @@
 import type { Hook } from "../../../contracts/hooks.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { compileRules, matchingRules, type SafetyRule } from "../../../domain/safety-rules.ts";
-import { type Approve, enforce } from "./approval.ts";
+import { enforce } from "./approval.ts";
 
 export function createCustomRulesHook(deps: {
   readonly rules: readonly SafetyRule[];
-  readonly approve?: Approve | undefined;
   readonly logger: Logger;
 }): Hook<"tool:before"> {
   const rules = compileRules(deps.rules);
@@ -16,7 +15,7 @@ export function createCustomRulesHook(deps: {
     event: "tool:before",
     policy: "closed",
     priority: 20,
-    async run(context, signal) {
+    async run(context) {
       for (const { name, action, message } of matchingRules(rules, context.call)) {
         if (action === "warn") {
           const { agent, turnId, toolCallId, call } = context;
@@ -26,8 +25,10 @@ export function createCustomRulesHook(deps: {
           );
           continue;
         }
-        const reason = message ? `rule "${name}": ${message.replace(/\.$/, "")}` : `rule "${name}" forbids it`;
-        await enforce({ action, reason }, context, deps.approve, signal);
+        const reason = message
+          ? `rule "${name}": ${message.replace(/\.$/, "")}`
+          : `rule "${name}" ${action === "ask" ? "asks" : "forbids it"}`;
+        await enforce({ action, reason }, context);
       }
     },
   };

@@ -287,6 +287,10 @@ describeEachDatabase("forgetting", (open) => {
       );
       await database.query("insert into drafts (turn_id, words) values ($1, $2)", [id, `words ${SECRET}`]);
       await database.query(
+        "insert into approvals (id, agent, tool, digest, call, reason, approved_by, turn_id) values ($1, 'main', 'shell', $2, $3, 'r', 'owner', $4)",
+        [v7(), id, `command: echo ${SECRET}`, id],
+      );
+      await database.query(
         "insert into schedules (agent, name, definition, planned_at, turn_id, error) values ('main', $2, '', now(), $1, $3)",
         [id, id, SECRET],
       );

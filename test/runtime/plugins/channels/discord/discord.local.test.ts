@@ -762,6 +762,44 @@ describe("a Discord channel", () => {
       ]);
     });
 
+    it("from buttons of approvals, pressed by the owner alone, which name what they approve", async () => {
+      const { bot, channel, commands, handlers } = await connected();
+      await receiving(channel).up();
+      const question = {
+        id: "01a2f3c4-0000-7000-8000-00005f3a91c2",
+        text: "Approve?",
+        choices: [],
+        expires_at: "2030-01-01T00:00:00Z",
+        approval: { tool: "shell", call: "command: make deploy", reason: "a rule", digest: "d" },
+      };
+      await channel.send(reply(bot, "Approve?", { question }));
+      const [asked] = bot.sent();
+      expect(asked?.content).toBe(
+        "Approve?\n\nDecide until 2030-01-01 00:00 UTC, or it is refused:\n" +
+          "/approve 5f3a91c2\n/deny 5f3a91c2\n/approve 5f3a91c2 always",
+      );
+      const [row] = (asked?.components ?? []) as readonly { readonly components: readonly Record<string, string>[] }[];
+      const press = (custom_id: string | undefined) => ({
+        type: 3,
+        data: { custom_id, component_type: 2 },
+        message: { id: asked?.id },
+      });
+      handlers.command = async () => ({ text: "done", data: { answered: true } });
+      const strangers = row?.components.map(({ custom_id }) => bot.interact(press(custom_id), STRANGER));
+      bot.interact(press("decide:q-1:everything"));
+      for (const { custom_id } of row?.components ?? []) {
+        const pressed = bot.interact(press(custom_id));
+        await until(() => pressed.answer === "done");
+      }
+      expect(strangers?.map(({ answer }) => answer)).toEqual([undefined, undefined, undefined]);
+      expect(commands.map(({ line, question: id, owner }) => [line, id, owner])).toEqual([
+        ["/approve 01a2f3c4-0000-7000-8000-00005f3a91c2", undefined, true],
+        ["/deny 01a2f3c4-0000-7000-8000-00005f3a91c2", undefined, true],
+        ["/approve 01a2f3c4-0000-7000-8000-00005f3a91c2 always", undefined, true],
+      ]);
+      await until(() => asked?.components.length === 0);
+    });
+
     it("and offers no buttons where a choice is too long for one", async () => {
       const { bot, channel } = await connected();
       const question = {

@@ -6,6 +6,7 @@ import type { Channel } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError } from "../../../../../runtime/contracts/errors.ts";
 import { splitMarkdown } from "../../../../../runtime/domain/fenced-pieces.ts";
 import { createChatMessages } from "../../../../../runtime/plugins/channels/chat-messages.ts";
+import { howToAnswer } from "../../../../../runtime/plugins/channels/choices.ts";
 import type { ChannelNeeds } from "../../../../../runtime/plugins/channels/manifest.ts";
 import { MAY_REPEAT, sendParts } from "../../../../../runtime/plugins/channels/parts.ts";
 import { createPagerApi } from "./api.ts";
@@ -79,7 +80,7 @@ export function createPagerChannel({ id, token, ownerId, baseUrl = SERVER, logge
     async stop() {},
     async send({ address, text, notice, question, mayRepeat, attachments = [], sent }, keep) {
       const { conversation } = address;
-      const answer = question && `Answer with /answer ${question.choices.join(" or /answer ") || "TEXT"}`;
+      const answer = question && howToAnswer(question);
       const repeat = mayRepeat && MAY_REPEAT;
       const parts = [
         ...pieces([text, notice, answer, repeat].filter(Boolean).join("\n\n")).map(

@@ -634,6 +634,30 @@ describe("a Slack channel", () => {
       expect([asked && readable(asked.text), other?.blocks.length]).toEqual(["Answer: blue & <green>", 2]);
     });
 
+    it("of buttons of approvals, which name what they approve, pressed by the owner alone", async () => {
+      const { app, channel, commands, handlers } = await connected();
+      await receiving(channel).up();
+      const question = {
+        id: "01a2f3c4-0000-7000-8000-00005f3a91c2",
+        text: "Approve?",
+        choices: [],
+        expires_at: "2030-01-01T00:00:00Z",
+        approval: { tool: "shell", call: "command: make deploy", reason: "a rule", digest: "d" },
+      };
+      await channel.send(reply(app, "Approve?", { question }));
+      const asked = app.sent().at(-1);
+      expect(asked?.text).toContain("!approve 5f3a91c2\n!deny 5f3a91c2\n!approve 5f3a91c2 always");
+      handlers.command = async () => ({ text: "done", data: { answered: true } });
+      const buttons = ["Approve", "Deny", "Always, for exactly this"];
+      for (const label of buttons) app.press(asked ?? expect.fail("nothing was sent"), label, "U0STRANGER");
+      app.press(asked ?? expect.fail("nothing was sent"), "Always, for exactly this");
+      await until(() => commands.length === 1 && asked?.blocks.length === 0);
+      expect(commands.map(({ line, question: id, owner }) => [line, id, owner])).toEqual([
+        ["/approve 01a2f3c4-0000-7000-8000-00005f3a91c2 always", undefined, true],
+      ]);
+      expect(asked && readable(asked.text)).toBe("Answer: Always, for exactly this");
+    });
+
     it("of buttons that could not be carried out, with the reason", async () => {
       const { app, channel, handlers } = await connected();
       await receiving(channel).up();

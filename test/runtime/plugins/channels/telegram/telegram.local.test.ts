@@ -734,6 +734,23 @@ describe("a Telegram channel", () => {
       });
     });
 
+    it("approvals, with commands that name what they approve", async () => {
+      const { bot, channel } = await ready();
+      const question = {
+        id: "01a2f3c4-0000-7000-8000-00005f3a91c2",
+        text: "Approve?",
+        choices: [],
+        expires_at: "2030-01-01T00:00:00Z",
+        approval: { tool: "shell", call: "command: make deploy", reason: "a rule", digest: "d" },
+      };
+      await channel.send(reply("Approve?", { question }));
+      const lines = ["/approve 5f3a91c2", "/deny 5f3a91c2", "/approve 5f3a91c2 always"];
+      expect(bot.state.sent[0]?.text).toBe(
+        `Approve?\n\nDecide until 2030-01-01 00:00 UTC, or it is refused:\n${lines.join("\n")}`,
+      );
+      expect(bot.state.calls.at(-1)?.body["reply_markup"]).toMatchObject({ keyboard: lines.map((text) => [{ text }]) });
+    });
+
     it("what it has shown of a reply changed into the reply: further messages, fewer ones, and a new one for one that is gone", async () => {
       const { bot, channel } = await ready();
       const shown = { primary: "1", overflow: ["2"] };

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createHookPipeline } from "../../../../../runtime/app/hooks.ts";
 import { CairnError } from "../../../../../runtime/contracts/errors.ts";
+import type { ApprovalOutcome, HookContexts } from "../../../../../runtime/contracts/hooks.ts";
 import type { Clock, Logger } from "../../../../../runtime/contracts/ports.ts";
-import type { ToolContext } from "../../../../../runtime/contracts/tool.ts";
+import { AnswerPending, type ToolContext } from "../../../../../runtime/contracts/tool.ts";
 import {
   createAuditFile,
   createSafetyHooks,
@@ -22,7 +23,11 @@ const PATH_ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
 const clock: Clock = { now: () => new Date("2026-03-01T23:59:59.500Z"), monotonic: () => 0 };
 const logger: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => logger };
 
-async function setUp(settings: Partial<SafetyDeps["settings"]> = {}, more: Partial<SafetyDeps> = {}) {
+async function setUp(
+  settings: Partial<SafetyDeps["settings"]> = {},
+  more: Partial<SafetyDeps> = {},
+  approve: HookContexts["tool:before"]["approve"] = () => Promise.reject(new Error("not to be approved")),
+) {
   const base = await mkdtemp(join(tmpdir(), "cairn-safety-"));
   onTestFinished(() => rm(base, { recursive: true, force: true }));
   const auditDirectory = join(base, "logs", "audit");
@@ -60,7 +65,8 @@ async function setUp(settings: Partial<SafetyDeps["settings"]> = {}, more: Parti
     async callBefore(name: string, args: Record<string, unknown>): Promise<string | null> {
       try {
         const pathArguments = PATH_ARGUMENTS[name] ?? [];
-        await pipeline.run("tool:before", { ...context, call: { id: "call_1", name, arguments: args }, pathArguments });
+        const call = { id: "call_1", name, arguments: args };
+        await pipeline.run("tool:before", { ...context, call, pathArguments, approve });
         return null;
       } catch (error) {
         if (!(error instanceof CairnError)) throw error;
@@ -116,23 +122,31 @@ describe("the shell danger blocker", () => {
     expect(await callBefore("shell", { command: "rm -rf *" })).toMatch(/whole workspace/);
   });
 
-  it("refuses what it cannot decide, unless a person approves it", async () => {
+  it("asks about what it cannot decide", async () => {
     const command = "read c < f; $c x";
-    expect(await (await setUp()).callBefore("shell", { command })).toMatch(/^TOOL_REFUSED: .*it was not approved/);
     const asked: string[] = [];
-    const approve = (answer: boolean): Partial<SafetyDeps> => ({
-      approve: async (context, reason) => {
-        asked.push(`${context.call.name}: ${reason}`);
-        return answer;
-      },
-    });
-    expect(await (await setUp({}, approve(true))).callBefore("shell", { command })).toBeNull();
-    expect(await (await setUp({}, approve(false))).callBefore("shell", { command })).toMatch(/^TOOL_REFUSED/);
-    expect(asked).toEqual(Array(2).fill("shell: the name of a command is computed while it runs"));
+    const decided = async (outcome: ApprovalOutcome) => {
+      const { callBefore, lines } = await setUp({}, {}, async (call, reason) => {
+        asked.push(`${call.name}: ${reason}`);
+        return outcome;
+      });
+      return [await callBefore("shell", { command }), (await lines()).map(({ event }) => event)];
+    };
+    expect(await decided("approved")).toEqual([null, ["call"]]);
+    expect(await decided("denied")).toEqual([expect.stringMatching(/^TOOL_REFUSED: .*denied it/), ["refused"]]);
+    expect(await decided("expired")).toEqual([expect.stringMatching(/^TOOL_REFUSED: .*in time/), ["refused"]]);
+    expect(asked).toEqual(Array(3).fill("shell: the name of a command is computed while it runs"));
+  });
+
+  it("records no refusal of a call that waits for the owner's word", async () => {
+    const pending = new AnswerPending("waits");
+    const { callBefore, lines } = await setUp({}, {}, () => Promise.reject(pending));
+    await expect(callBefore("shell", { command: "read c < f; $c x" })).rejects.toBe(pending);
+    expect(await lines()).toEqual([]);
   });
 
   it("does not ask about what is known to be dangerous", async () => {
-    const { callBefore } = await setUp({}, { approve: async () => true });
+    const { callBefore } = await setUp({}, {}, async () => "approved");
     expect(await callBefore("shell", { command: "rm -rf /" })).toMatch(/^TOOL_REFUSED/);
   });
 });
@@ -184,10 +198,11 @@ describe("the owner's rules", () => {
         ],
       },
       { logger: { ...logger, warn: (fields) => void warnings.push(fields) } },
+      async () => "denied",
     );
     expect(await callBefore("shell", { command: "npm install x" })).toBeNull();
     expect(warnings).toMatchObject([{ rule: "installs", tool: "shell" }]);
-    expect(await callBefore("shell", { command: "make deploy" })).toMatch(/^TOOL_REFUSED: .*it was not approved/);
+    expect(await callBefore("shell", { command: "make deploy" })).toMatch(/^TOOL_REFUSED: .*rule "deploys".*denied it/);
   });
 });
 
