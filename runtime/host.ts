@@ -137,16 +137,14 @@ async function compose(
   const auditFile = createAuditFile({ directory: paths.audit, clock, logger });
   const security = createSecurityTrail({ append: (entry) => auditFile.append(entry), clock });
   const agentParts = await composeAgents({
-    loaded,
+    options,
+    stopping,
     memory: memoryParts,
     todoLists: createTodoLists(database),
     workspacesOfOthers: paths.workspacesOfOthers,
     auditFile,
-    redact: options.redact,
-    hide,
     clock,
     newId,
-    logger,
   });
 
   const { tools } = agentParts;
@@ -154,7 +152,7 @@ async function compose(
 
   // Turns: inbox to outbox.
   const pairings = createPairings({ database, randomBytes });
-  const channels = await createChannels(config, { pairings, newId, logger });
+  const channels = await createChannels(config, { pairings, brought: agentParts.plugins.channels, newId, logger });
   const drainDeadlineMs = config.runtime.drain_deadline;
   const lifecycle = createLifecycle({
     dispatcher: () => turnWork.dispatcher,
@@ -358,6 +356,7 @@ async function compose(
     url: http.url,
     unfit,
     listening: [
+      { name: "plugins", stop: () => agentParts.plugins.close() },
       memoryParts.encoder,
       { name: "security log", stop: () => security.close() },
       http,

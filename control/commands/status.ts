@@ -155,6 +155,15 @@ function skillRows({ skills }: Health, mark: Mark): [string, string][] {
   ]);
 }
 
+/** Of a plugin that does what it should there is nothing to say. */
+function pluginRows({ plugins = [] }: Health, mark: Mark): [string, string][] {
+  return plugins.flatMap(({ id, path, state, reason }): [string, string][] =>
+    state === "failed"
+      ? [["plugin", `${visible(id ?? path)} ${mark.error(`is not loaded: ${visible(reason ?? "")}`)}`]]
+      : [],
+  );
+}
+
 function healthRows(health: Health, mark: Mark): [string, string][] {
   const { agents, providers, channels, memory } = health;
   const backend = typeof memory["backend"] === "string" ? memory["backend"] : "unknown";
@@ -184,5 +193,6 @@ function healthRows(health: Health, mark: Mark): [string, string][] {
     ]),
     ...mcpRows(health, mark),
     ...skillRows(health, mark),
+    ...pluginRows(health, mark),
   ];
 }

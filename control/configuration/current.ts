@@ -11,6 +11,7 @@ import {
   type Config,
   type Inspection,
   inspectConfig,
+  type LoadedConfig,
   mergeEnvironments,
   readSecretsFile,
 } from "../../runtime/config/index.ts";
@@ -49,6 +50,17 @@ export async function inspectCurrent(
     ...(signal ? { signal } : {}),
   });
   return { inspection, missing };
+}
+
+/** With what lies in its plugin_dirs. Rejects as `loadedConfig`. */
+export async function loadedPlugins(
+  deployment: Deployment,
+  signal?: AbortSignal,
+): Promise<Pick<LoadedConfig, "config" | "plugins">> {
+  const { inspection } = await inspectCurrent(deployment, { signal });
+  const { loaded, error } = inspection;
+  if (loaded === null) throw error ?? new ConfigError("CONFIG_INVALID", `${inspection.file} is not valid.`);
+  return loaded;
 }
 
 /** CONFIG_INVALID, CONFIG_UNREADABLE or CONFIG_VERSION_UNSUPPORTED when there is nothing to work on. */

@@ -16,6 +16,7 @@ import type { Logins } from "../contracts/logins.ts";
 import type { Gossip, Revocation } from "../contracts/membership.ts";
 import type { Visibility } from "../contracts/memory.ts";
 import type { Member, NodeEntry } from "../contracts/node-entry.ts";
+import type { PluginReport } from "../contracts/plugin.ts";
 import type { ScheduleRun, ScheduleStatus } from "../contracts/schedules.ts";
 import type { NumberedEvent, StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
@@ -164,6 +165,8 @@ export interface HealthReport {
   readonly channels: Readonly<Record<string, ChannelState & { readonly platform: string }>>;
   /** MCP servers of the configuration, by their ids. */
   readonly mcp: Readonly<Record<string, McpServerReport>>;
+  /** Of other people, in the order of `plugin_dirs`. */
+  readonly plugins: readonly PluginReport[];
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly object[];
   readonly mesh: MeshReport;

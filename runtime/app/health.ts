@@ -2,6 +2,7 @@
 
 import { type Channel, type ChannelState, isWell } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
+import type { PluginReport } from "../contracts/plugin.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Backups, Health, HealthReport, HealthStatus, McpServers, MeshReport, Schedules } from "./api.ts";
@@ -41,6 +42,7 @@ export interface HealthDeps {
   readonly schedules: Pick<Schedules, "list">;
   readonly mcpServers: Pick<McpServers, "report">;
   readonly skills: Pick<SkillLibrary, "report">;
+  plugins(): readonly PluginReport[];
 }
 
 export type NodeState = "starting" | "running" | "draining" | "stopped";
@@ -122,6 +124,11 @@ export function createHealth(deps: HealthDeps): Health {
     );
   }
 
+  /** The audit log is written, and every plugin is there, one that is to refuse calls among them. */
+  function wellKept(): boolean {
+    return deps.audit().failing === null && deps.plugins().every(({ state }) => state !== "failed");
+  }
+
   function statusOf(
     state: NodeState,
     reachable: boolean,
@@ -134,7 +141,7 @@ export function createHealth(deps: HealthDeps): Health {
       const provider = available[id];
       return provider?.available === false || provider?.circuits.some((circuit) => circuit.state !== "closed");
     });
-    return state === "running" && !down && connected && deps.audit().failing === null ? "healthy" : "degraded";
+    return state === "running" && !down && connected && wellKept() ? "healthy" : "degraded";
   }
 
   return {
@@ -180,6 +187,7 @@ export function createHealth(deps: HealthDeps): Health {
         providers: available,
         channels: channelStates,
         mcp: deps.mcpServers.report(),
+        plugins: deps.plugins(),
         memory: { ...memory, ...(server === null ? {} : { server }), workers: deps.workers() },
         queues,
         mesh,

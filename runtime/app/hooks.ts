@@ -8,6 +8,7 @@ import {
   type Hook,
   type HookContexts,
   type HookEvent,
+  type HookPolicy,
 } from "../contracts/hooks.ts";
 import type { Logger } from "../contracts/ports.ts";
 
@@ -70,7 +71,17 @@ async function endedInTime<E extends HookEvent>(
   }
 }
 
-function assertHook({ name, event, priority, policy, deadlineMs = HOOK_DEADLINE_MS }: AnyHook): void {
+/** RangeError for a priority, deadline or policy that the hook's event does not allow. */
+export function assertHook({
+  name,
+  event,
+  priority,
+  policy,
+  deadlineMs = HOOK_DEADLINE_MS,
+}: Pick<AnyHook, "name" | "event" | "priority"> & {
+  readonly policy?: HookPolicy | undefined;
+  readonly deadlineMs?: number | undefined;
+}): void {
   if (!Number.isInteger(priority) || priority < 0 || priority > 99) {
     throw new RangeError(`hook ${name}: priority ${priority} is not an integer from 0 to 99`);
   }

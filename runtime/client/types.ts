@@ -119,6 +119,15 @@ export interface Health {
       }
     >
   >;
+  /** Plugins of plugin_dirs; absent of an older node. */
+  readonly plugins?: readonly {
+    readonly id: string | null;
+    readonly kind: string | null;
+    readonly version: string | null;
+    readonly path: string;
+    readonly state: "loaded" | "failed" | "off";
+    readonly reason: string | null;
+  }[];
   readonly memory: Readonly<Record<string, unknown>>;
   readonly queues: readonly Readonly<Record<string, unknown>>[];
   readonly mesh: {

@@ -6,6 +6,7 @@ import { checkDeployment } from "./checks/deployment.ts";
 import { checkListening } from "./checks/listening.ts";
 import { checkMesh } from "./checks/mesh.ts";
 import { checkAgents, checkChannels } from "./checks/names.ts";
+import { checkPlugins } from "./checks/plugins.ts";
 import { checkSchedules } from "./checks/schedules.ts";
 import { checkBudgets, checkLimits, checkMemory, checkProviders, checkTools } from "./checks/settings.ts";
 
@@ -13,6 +14,7 @@ export function crossCheck(input: CheckInput): Findings {
   const results = [
     checkAgents,
     checkChannels,
+    checkPlugins,
     checkSchedules,
     checkProviders,
     checkBudgets,

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigError } from "../contracts/errors.ts";
+import { type FoundPlugin, pluginsIn } from "../files/plugin-package.ts";
 import { CONFIG_FILE, homeOf, refuseHomeOfAnother } from "./home.ts";
 import type { Environment } from "./references.ts";
 
@@ -44,6 +45,14 @@ export function resolveDirectories({ flags, env, cwd, homedir, home: given }: Di
 export function expandTilde(path: string, userHome: string | undefined): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
   return userHome === undefined ? path : join(userHome, path.slice(1));
+}
+
+/** Finds what lies in the directories of `plugin_dirs`, which are as the file has them. */
+export function pluginFinder(dir: string, user: string | undefined) {
+  return async (directories: readonly string[]): Promise<readonly FoundPlugin[]> => {
+    const found = await Promise.all(directories.map((path) => pluginsIn(resolve(dir, expandTilde(path, user)))));
+    return found.flat();
+  };
 }
 
 export function userHome(env: Environment, homedir?: string): string | undefined {

@@ -3,9 +3,10 @@ import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { ConfigError } from "../contracts/errors.ts";
 import { systemWords } from "../contracts/system-errors.ts";
+import type { FoundPlugin } from "../files/plugin-package.ts";
 import { checkWorkspacePlaces } from "./checks/places.ts";
 import { type Config, finishConfig } from "./config.ts";
-import { type Directories, resolveDirectories, userHome } from "./directories.ts";
+import { type Directories, pluginFinder, resolveDirectories, userHome } from "./directories.ts";
 import { cacheSecrets, mergeEnvironments, readServiceVariables, type ServiceEnvironment } from "./environment.ts";
 import { createOnePasswordReader } from "./one-password.ts";
 import type { Environment, SecretReader } from "./references.ts";
@@ -44,6 +45,8 @@ export interface LoadedConfig {
   readonly env: Environment;
   /** Values for the log's redactor. */
   readonly secrets: readonly string[];
+  /** What lies in `plugin_dirs`, those that cannot be used with what is wrong. */
+  readonly plugins: readonly FoundPlugin[];
 }
 
 export interface Inspection {
@@ -83,6 +86,7 @@ export async function inspectConfig(options: LoadOptions = {}): Promise<Inspecti
     read,
     hostname: options.hostname ?? hostname(),
     deployment: options.deployment ?? false,
+    findPlugins: pluginFinder(dir, user),
   });
   const { parsed, errors, error } = validation;
   const said = [...fileWarnings, ...validation.warnings];
@@ -91,7 +95,8 @@ export async function inspectConfig(options: LoadOptions = {}): Promise<Inspecti
   const placed = await checkWorkspacePlaces(config, { dir, home });
   const warnings = [...said, ...placed.map((finding) => toIssue(finding, source.locate))];
   const secrets = [...new Set([...validation.secrets, ...ownSecrets])];
-  return { file, dir, loaded: { config, warnings, dir, home, file, env, secrets }, errors, warnings, error };
+  const { plugins } = validation;
+  return { file, dir, loaded: { config, warnings, dir, home, file, env, secrets, plugins }, errors, warnings, error };
 }
 
 function directoriesOf(options: LoadOptions, processEnv: Environment, user: string | undefined): Directories {

@@ -4,7 +4,7 @@ import type { ProviderLogin, ProviderManifest } from "../plugins/providers/manif
 import { PROVIDERS } from "../plugins/providers/manifests.ts";
 import type { Config, ProviderConfig } from "./config.ts";
 import type { LoginEndpointRecord } from "./credentials.ts";
-import { PROVIDER_KINDS, type ProviderKind } from "./known-ids.ts";
+import { PROVIDER_KINDS } from "./known-ids.ts";
 
 /** OAuth endpoints, and the client id: of a provider that of a registration of the operator's own, as none comes with the program. */
 export interface LoginEndpoints extends ProviderLogin {
@@ -22,7 +22,7 @@ const MANIFESTS: readonly ProviderManifest[] = PROVIDERS;
 const LOGINS = new Map(MANIFESTS.flatMap(({ logins = {} }) => Object.entries(logins)));
 
 /** Kinds of providers with a subscription login. */
-export const LOGIN_KINDS: readonly ProviderKind[] = PROVIDER_KINDS.filter((kind) => LOGINS.has(kind));
+export const LOGIN_KINDS: readonly string[] = PROVIDER_KINDS.filter((kind) => LOGINS.has(kind));
 
 /** Null where the configuration has no `login` for the provider, or its kind has none. */
 export function loginOf({ kind, login }: Pick<ProviderConfig, "kind" | "login">): LoginEndpoints | null {

@@ -7,6 +7,7 @@ import { isRecord } from "../contracts/values.ts";
 import { agent } from "../plugins/channels/agent/manifest.ts";
 import { CHANNELS } from "../plugins/channels/manifests.ts";
 import { voice } from "../plugins/channels/voice/manifest.ts";
+import { CHANNEL_KINDS } from "./known-ids.ts";
 import type { Finding } from "./report.ts";
 import type { ParsedConfig } from "./schema.ts";
 import type { TreeMap } from "./tree.ts";
@@ -51,7 +52,8 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
       "channels.*",
       `this version has the channels ${BUILT_CHANNELS.join(", ")}: nothing is received here, and nothing sent`,
     ),
-    asks: (value, key) => isEnabled(value) && isRecord(value) && !isBuiltChannel(key, value["kind"]),
+    asks: (value, key) =>
+      isEnabled(value) && isRecord(value) && isOwnKind(value["kind"]) && !isBuiltChannel(key, value["kind"]),
   },
   ...VOICE_KEYS.map((key) => ({
     ...warning(`channels.*.${key}`, "only a channel of the kind voice has a use for it"),
@@ -69,7 +71,6 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
     asks: (value) => value === false,
   },
   ...UNBUILT_TOOLS.map((tool) => warning(`tools.${tool}`, "this version offers agents no such tool")),
-  warning("plugin_dirs", "this version loads no plugins: they are listed, and copied into images"),
   warning("telemetry.otlp", "this version sends no traces and no metrics: /metrics has the metrics"),
 ];
 
@@ -98,6 +99,11 @@ export function notImplementedFindings(
 
 export function isBuiltChannel(id: string, kind: unknown): boolean {
   return id === agent.id ? kind === agent.id : CHANNELS.some(({ id: built }) => built === kind);
+}
+
+/** Of this version or a later one; what plugins bring is checked with the plugins at hand. */
+function isOwnKind(kind: unknown): boolean {
+  return CHANNEL_KINDS.some((own) => own === kind);
 }
 
 function isVoice(section: unknown): boolean {

@@ -5,6 +5,7 @@ import { channelsSection } from "./schema/channels.ts";
 import { deploymentSection } from "./schema/deployment.ts";
 import { memorySection } from "./schema/memory.ts";
 import { meshSection, telemetrySection } from "./schema/mesh.ts";
+import { pluginsSection } from "./schema/plugins.ts";
 import { providersSection } from "./schema/providers.ts";
 import { runtimeSection } from "./schema/runtime.ts";
 import { integer, list, path, section } from "./schema/scalars.ts";
@@ -23,7 +24,8 @@ export const configSchema = section({
   mesh: meshSection.meta({ derived: true }),
   tools: toolsSection.prefault({}),
   mcp: mcpSection.prefault({}),
-  plugin_dirs: list(path()).default([]).describe("Directories with plugins."),
+  plugin_dirs: list(path()).default([]).describe("Directories with plugins, whose code runs with the node's rights."),
+  plugins: pluginsSection,
   skill_dirs: list(path()).default([]).describe("Directories with skills: a folder with a SKILL.md each (skills.md)."),
   deployment: deploymentSection.prefault({}),
   telemetry: telemetrySection.prefault({}),

@@ -1,11 +1,14 @@
 /** Values and findings of a configuration: derive, resolve references, parse, check. Reads secrets, nothing else. */
 import { ConfigError } from "../contracts/errors.ts";
+import type { FoundPlugin } from "../files/plugin-package.ts";
 import type { Findings } from "./checks/collector.ts";
 import { crossCheck } from "./cross-checks.ts";
 import { derive } from "./derive.ts";
 import type { ServiceEnvironment } from "./environment.ts";
 import type { FindingCode } from "./finding-codes.ts";
 import { notImplementedFindings } from "./not-implemented.ts";
+import { checkPluginSettings } from "./plugin-settings.ts";
+import { admitPlugins } from "./plugins.ts";
 import { type Resolution, resolveReferences, type SecretReader, type UnresolvedReference } from "./references.ts";
 import { type ConfigIssue, describe, type Finding, schemaFindings, toIssue, validationError } from "./report.ts";
 import { CONFIG_VERSION, configSchema, type ParsedConfig } from "./schema.ts";
@@ -25,6 +28,8 @@ export interface ValidationInput {
   readonly read: SecretReader;
   readonly hostname: string;
   readonly deployment: boolean;
+  /** What lies in the directories of `plugin_dirs`, as they are written. */
+  readonly findPlugins: (directories: readonly string[]) => Promise<readonly FoundPlugin[]>;
 }
 
 export interface Validation {
@@ -35,6 +40,7 @@ export interface Validation {
   /** The errors as one; null without errors. */
   readonly error: ConfigError | null;
   readonly secrets: readonly string[];
+  readonly plugins: readonly FoundPlugin[];
 }
 
 export async function validateConfig(input: ValidationInput): Promise<Validation> {
@@ -52,9 +58,12 @@ export async function validateConfig(input: ValidationInput): Promise<Validation
 
   const result = configSchema.safeParse(tree);
   const refused = result.success ? [] : result.error.issues.filter((issue) => !isReported(issue.path, unresolved));
-  const sections = result.success ? result.data : soundSections(tree);
+  const sound = result.success ? result.data : soundSections(tree);
+  const found = admitPlugins(await input.findPlugins(sound.plugin_dirs ?? []));
+  const checked = await checkPluginSettings(sound, found, derived);
+  const { config: sections, plugins } = checked;
   const { checks, missing } = oncePerCause(
-    crossCheck({ config: sections, env, dropped }),
+    crossCheck({ config: sections, env, dropped, plugins }),
     notImplementedFindings(derived, sections),
   );
   const errors = inOrder(
@@ -62,6 +71,7 @@ export async function validateConfig(input: ValidationInput): Promise<Validation
       ...unresolved.map(unresolvedFinding),
       ...schemaFindings(refused, derived).map((one) => ofItsVariable(one, env)),
       ...checks.errors,
+      ...checked.findings.errors,
       ...missing.errors,
     ],
     source,
@@ -80,11 +90,12 @@ export async function validateConfig(input: ValidationInput): Promise<Validation
     source,
   );
   return {
-    parsed: result.success && errors.length === 0 ? result.data : null,
+    parsed: result.success && errors.length === 0 ? { ...result.data, ...sections } : null,
     errors,
     warnings,
     error: toError(file, errors, unresolved),
-    secrets: collectSecrets(tree, resolution, env),
+    secrets: [...new Set([...collectSecrets(tree, resolution, env), ...checked.secrets])],
+    plugins,
   };
 }
 

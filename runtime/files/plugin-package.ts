@@ -6,8 +6,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { PLUGIN_KINDS } from "../contracts/plugin.ts";
+import { LOADED_KINDS, PLUGIN_CONTRACT, PLUGIN_ID } from "../contracts/plugin.ts";
 import { codeOf } from "../contracts/system-errors.ts";
+
+const ID_RULE = "must be small letters, digits, - and _, at most 63, starting with a letter";
 
 const packages = z.record(z.string(), z.string()).optional();
 
@@ -16,26 +18,51 @@ const pluginPackage = z.object({
   name: z.string("must be the plugin's name").min(1, "must not be empty"),
   version: z.string().optional(),
   description: z.string().optional(),
+  /** The module that exports `create`; the folder's `index.js` when absent. */
+  main: z.string().min(1, "must not be empty").optional(),
   /** Installed with npm where the plugin is part of an image. */
   dependencies: packages,
   optionalDependencies: packages,
   cairn: z.object(
-    { kind: z.enum(PLUGIN_KINDS, `must be one of ${PLUGIN_KINDS.join(", ")}`) },
-    'must say what the plugin is, such as { "kind": "tool" }',
+    {
+      kind: z.enum(LOADED_KINDS, `must be one of ${LOADED_KINDS.join(", ")}`),
+      contract: z.literal(PLUGIN_CONTRACT, {
+        error: ({ input }) =>
+          input === undefined
+            ? `must be ${PLUGIN_CONTRACT}, the version of what the plugin was written for`
+            : `is ${JSON.stringify(input)}, and this version of Cairn loads plugins of contract ${PLUGIN_CONTRACT}`,
+      }),
+      /** The `kind` of a provider or channel in cairn.yaml, and the key in `plugins`; the package's name without its scope when absent. */
+      id: z.string().regex(PLUGIN_ID, ID_RULE).optional(),
+      /** JSON Schema of its settings, an object. */
+      settings: z.record(z.string(), z.unknown(), "must be a JSON Schema").optional(),
+    },
+    `must say what the plugin is, such as { "kind": "tool", "contract": ${PLUGIN_CONTRACT} }`,
   ),
 });
 
 export type PluginPackage = z.infer<typeof pluginPackage>;
 
-export type FoundPlugin = {
+export interface UsablePlugin {
   readonly path: string;
   /** Whether it has a package.json at all. */
   readonly written: boolean;
-} & (
-  | { readonly manifest: PluginPackage; readonly problem: null }
-  /** `problem` is what is wrong, as the end of a sentence: "its package.json is not JSON". */
-  | { readonly manifest: null; readonly problem: string }
-);
+  readonly manifest: PluginPackage;
+  readonly id: string;
+  readonly problem: null;
+}
+
+export interface UnusablePlugin {
+  readonly path: string;
+  readonly written: boolean;
+  /** Null where it cannot be read. */
+  readonly manifest: PluginPackage | null;
+  readonly id: string | null;
+  /** What is wrong, as the end of a sentence: "its package.json is not JSON". */
+  readonly problem: string;
+}
+
+export type FoundPlugin = UsablePlugin | UnusablePlugin;
 
 /** The plugins of a directory, which is one itself or holds one in each of its folders; in the order of their names. Never rejects. */
 export async function pluginsIn(directory: string): Promise<readonly FoundPlugin[]> {
@@ -49,6 +76,11 @@ export async function pluginsIn(directory: string): Promise<readonly FoundPlugin
     return [broken(directory, false, `the directory cannot be read (${codeOf(error) ?? "unknown error"})`)];
   }
   return Promise.all(names.sort().map((name) => readPlugin(join(directory, name))));
+}
+
+/** Absolute path of the module that exports `create`. */
+export function mainOf({ path, manifest }: UsablePlugin): string {
+  return join(path, manifest.main ?? "index.js");
 }
 
 async function readPlugin(path: string): Promise<FoundPlugin> {
@@ -66,11 +98,17 @@ async function readPlugin(path: string): Promise<FoundPlugin> {
     return broken(path, true, "its package.json is not JSON");
   }
   const parsed = pluginPackage.safeParse(json);
-  if (parsed.success) return { path, written: true, manifest: parsed.data, problem: null };
+  if (parsed.success) return named(path, parsed.data);
   const [issue] = parsed.error.issues;
   return broken(path, true, `its package.json: ${issue?.path.join(".")} ${issue?.message}`);
 }
 
+function named(path: string, manifest: PluginPackage): FoundPlugin {
+  const id = manifest.cairn.id ?? manifest.name.slice(manifest.name.lastIndexOf("/") + 1);
+  if (PLUGIN_ID.test(id)) return { path, written: true, manifest, id, problem: null };
+  return { path, written: true, manifest, id: null, problem: `its package.json: cairn.id ${ID_RULE}` };
+}
+
 function broken(path: string, written: boolean, problem: string): FoundPlugin {
-  return { path, written, manifest: null, problem };
+  return { path, written, manifest: null, id: null, problem };
 }

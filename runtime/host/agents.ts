@@ -7,7 +7,7 @@ import { createHookPipeline, type HookPipeline } from "../app/hooks.ts";
 import type { TodoLists } from "../app/todo-lists.ts";
 import { ToolRegistry } from "../app/tool-registry.ts";
 import type { Agent } from "../app/turn/agents.ts";
-import { agentWorkspace, type Config, type LoadedConfig } from "../config/index.ts";
+import { agentWorkspace, type Config } from "../config/index.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Tool } from "../contracts/tool.ts";
@@ -22,6 +22,8 @@ import { createCommandRunner, createSystemNetwork, createWorkspaceGate } from ".
 import type { ToolNeeds } from "../plugins/tools/manifest.ts";
 import { TOOLS } from "../plugins/tools/manifests.ts";
 import type { MemoryParts } from "./memory.ts";
+import type { HostOptions } from "./options.ts";
+import { loadPlugins, type PluginParts } from "./plugins.ts";
 import { createProviders } from "./providers.ts";
 import { serviceFiles } from "./service-files.ts";
 import type { Service } from "./services.ts";
@@ -33,17 +35,16 @@ const REPLY_TOKENS = 8_192;
 const HOOKS_DRAIN_MS = 10_000;
 
 export interface AgentHostDeps {
-  readonly loaded: LoadedConfig;
+  readonly options: HostOptions;
+  /** Of the node's end. */
+  readonly stopping: AbortSignal;
   readonly memory: Pick<MemoryParts, "memory" | "tools" | "summarize">;
   readonly todoLists: TodoLists;
   /** Directory for the workspaces of users who are not the owner. */
   readonly workspacesOfOthers: string;
   readonly auditFile: AuditFile;
-  readonly redact: (text: string) => string;
-  readonly hide: (secrets: readonly string[]) => void;
   readonly clock: Clock;
   readonly newId: NewId;
-  readonly logger: Logger;
 }
 
 export interface AgentParts {
@@ -54,18 +55,23 @@ export interface AgentParts {
   /** Null where the configuration has switched it off for tool calls. */
   readonly audit: AuditLog | null;
   readonly skills: SkillParts;
+  readonly plugins: PluginParts;
   /** What hooks do in the background. */
   readonly service: Service;
 }
 
 export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
-  const { loaded, todoLists, workspacesOfOthers, auditFile, redact, hide, clock, newId, logger } = deps;
+  const { options, stopping, todoLists, workspacesOfOthers, auditFile, clock, newId } = deps;
   const { memory, tools: memoryTools, summarize } = deps.memory;
+  const { loaded, redact, hide } = options;
+  const { logger } = options.log;
   const { config, env, home } = loaded;
+  const plugins = await loadPlugins(options, stopping);
   const providers = await createProviders(config, {
     inContainer: env["SERVICE_CONTAINER"] === "1",
     memory,
     timezone: config.runtime.timezone,
+    brought: plugins.providers,
     logger,
     home,
     clock,
@@ -98,27 +104,30 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
   const audit = config.runtime.safety.audit ? createAuditLog({ file: auditFile, redact }) : null;
   const runCommand = createCommandRunner({ ...needs, settings: needs.shell });
   const background = createBackground(logger);
-  const stopping = new AbortController();
-  const ofActions = { runCommand, gate, audit, background, stopping: stopping.signal, clock, logger };
+  const ending = new AbortController();
+  const ofActions = { runCommand, gate, audit, background, stopping: ending.signal, clock, logger };
   const hooks = createHookPipeline(
     [
       ...(await safety.create({ settings: config.runtime.safety, gate, auditFile, redact, logger })),
       ...(await autoActions.create({ settings: config.runtime.auto_actions, ...ofActions })),
       ...(await sessionSummary.create({ summarize })),
+      ...plugins.hooks,
     ],
     logger,
   );
-  warnOfUnknownTools(config, builtIn, logger);
-  const tools = new ToolRegistry(builtIn);
+  const all = [...builtIn, ...plugins.tools];
+  warnOfUnknownTools(config, all, logger);
+  const tools = new ToolRegistry(all);
   const service: Service = {
     name: "background work of hooks",
     drain: () => Promise.race([background.idle(), sleep(HOOKS_DRAIN_MS, undefined, { ref: false })]),
     async stop() {
-      stopping.abort();
+      ending.abort();
       await background.idle();
     },
   };
-  return { agents: createAgents(config, workspacesOfOthers), tools, providers, hooks, audit, skills, service };
+  const agents = createAgents(config, workspacesOfOthers);
+  return { agents, tools, providers, hooks, audit, skills, plugins, service };
 }
 
 function createAgents(config: Config, workspacesOfOthers: string): Map<string, Agent> {

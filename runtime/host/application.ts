@@ -96,6 +96,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       schedules: parts.schedules,
       mcpServers: parts.mcpServers,
       skills: parts.agents.skills.library,
+      plugins: parts.agents.plugins.report,
     }),
     tokens: createTokens({ database, newId, clock, randomBytes, ...(ownerToken ? { ownerToken } : {}) }),
     webhooks: new Map(

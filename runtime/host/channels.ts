@@ -31,6 +31,8 @@ export interface ChannelParts {
 
 export interface ChannelDeps {
   readonly pairings: Pick<Pairings, "admit">;
+  /** By plugins of other people, by the ids of their entries. */
+  readonly brought: ReadonlyMap<string, Channel>;
   readonly newId: NewId;
   readonly logger: Logger;
 }
@@ -78,8 +80,10 @@ export async function createChannels(config: Config, deps: ChannelDeps): Promise
 async function createChannel(
   id: string,
   { channels }: Config,
-  { newId, logger }: ChannelDeps,
+  { brought, newId, logger }: ChannelDeps,
 ): Promise<Channel | null> {
+  const channel = brought.get(id);
+  if (channel) return channel;
   const settings = channels[id];
   const manifest: ChannelManifest | undefined = CHANNELS.find(({ id: kind }) => kind === settings?.kind);
   if (settings === undefined || manifest === undefined) return null;

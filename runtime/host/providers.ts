@@ -14,6 +14,8 @@ export interface ProviderDeps {
   readonly memory: Memory;
   readonly timezone: string;
   readonly inContainer: boolean;
+  /** By plugins of other people, by the ids of their entries. */
+  readonly brought: ReadonlyMap<string, Provider>;
   readonly logger: Logger;
   /** Where the tokens of a login are. */
   readonly home: string;
@@ -39,7 +41,9 @@ export function pricesOf({ providers }: Pick<Config, "providers">): Map<string, 
   );
 }
 
-function createProvider(id: string, config: ProviderConfig, deps: ProviderDeps): Promise<Provider> {
+async function createProvider(id: string, config: ProviderConfig, deps: ProviderDeps): Promise<Provider> {
+  const brought = deps.brought.get(id);
+  if (brought) return brought;
   const manifest = PROVIDERS.find(({ kinds }: ProviderManifest) => kinds.includes(config.kind));
   // Was checked when the configuration was read.
   if (!manifest) throw new ConfigError("CONFIG_INVALID", `No provider has the kind ${config.kind}.`);

@@ -29,6 +29,8 @@ export function serviceFiles({ home, dir, config }: Pick<LoadedConfig, "home" | 
       ...HOME_ENTRIES.map((name) => join(home, name)),
       ...DEPLOYMENT_ENTRIES.map((name) => join(dir, name)),
       config.memory.embedded.path,
+      // Code that runs with the service's rights.
+      ...config.plugin_dirs,
       ...keys,
     ]),
   ];

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { BACKUP_STATES } from "../contracts/backups.ts";
 import { RuntimeError } from "../contracts/errors.ts";
+import { LOADED_KINDS } from "../contracts/plugin.ts";
 import { LIMITS } from "../domain/budget.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { envelope } from "./errors.ts";
@@ -90,6 +91,18 @@ const reportSchema = z.object({
       }),
     )
     .describe("MCP servers of the configuration, by their ids. `status` does not depend on them."),
+  plugins: z
+    .array(
+      z.object({
+        id: z.string().nullable().describe("Null where its manifest cannot be read."),
+        kind: z.enum(LOADED_KINDS).nullable(),
+        version: z.string().nullable(),
+        path: z.string().describe("Its folder on the node's machine."),
+        state: z.enum(["loaded", "failed", "off"]).describe("`failed`: the node runs without it."),
+        reason: z.string().nullable().describe("Why it could not be loaded."),
+      }),
+    )
+    .describe("Plugins of `plugin_dirs`, in their order."),
   memory: z.record(z.string(), z.unknown()),
   queues: z.array(z.record(z.string(), z.unknown())),
   mesh: z.object({

@@ -581,6 +581,7 @@ export function healthy(): HealthReport {
     providers: { offline: { available: true, model: "offline", circuits: [] } },
     channels: { agent: { platform: "agent", state: "up", reason: null } },
     mcp: {},
+    plugins: [],
     memory: { backend: "embedded", reachable: true },
     queues: [],
     mesh: { enabled: false, standing: null, members: 0, problem: null },

@@ -1,9 +1,9 @@
 import { Args } from "@oclif/core";
 import { BaseCommand } from "../../base-command.ts";
-import { loadedConfig } from "../../configuration/current.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
+import { installedPlugins } from "../../plugins/installed.ts";
 import { listPlugins, type PluginEntry, pluginInfo } from "../../plugins/plugins.ts";
 import { findDeployment } from "../../service/deployment.ts";
 
@@ -21,8 +21,8 @@ export default class PluginsInfo extends BaseCommand<PluginEntry> {
 
   protected async work({ signal }: Interruption): Promise<PluginEntry> {
     const { args, flags } = await this.parse(PluginsInfo);
-    const { config } = await loadedConfig(findDeployment(flags), signal);
-    return pluginInfo(await listPlugins(config, this.config.version), args.name);
+    const installed = await installedPlugins(findDeployment(flags), signal);
+    return pluginInfo(await listPlugins(installed, this.config.version), args.name);
   }
 
   protected render(plugin: PluginEntry, mark: Mark): string {
@@ -37,6 +37,7 @@ export default class PluginsInfo extends BaseCommand<PluginEntry> {
         "Used by",
         plugin.kind !== "tool" && plugin.kind !== "hook" ? plugin.used_by.join(", ") || "nothing in cairn.yaml" : null,
       ],
+      ["State", plugin.state === null ? null : `${plugin.state}, as the running node says`],
       ["Problem", plugin.problem],
     ];
     const lines = rows.flatMap(([label, value]) =>

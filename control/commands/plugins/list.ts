@@ -1,10 +1,10 @@
 import { Flags } from "@oclif/core";
 import { PLUGIN_KINDS, type PluginKind } from "../../../runtime/contracts/plugin.ts";
 import { BaseCommand } from "../../base-command.ts";
-import { loadedConfig } from "../../configuration/current.ts";
 import type { Interruption } from "../../output/interruption.ts";
 import type { Mark } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
+import { installedPlugins } from "../../plugins/installed.ts";
 import { listPlugins, type PluginEntry } from "../../plugins/plugins.ts";
 import { findDeployment } from "../../service/deployment.ts";
 
@@ -13,7 +13,8 @@ export interface PluginListResult {
 }
 
 export default class PluginsList extends BaseCommand<PluginListResult> {
-  static override description = "List the plugins: those that come with Cairn, and those of plugin_dirs";
+  static override description =
+    "List the plugins: those that come with Cairn, and those of plugin_dirs, which the node loads";
 
   static override examples = [
     "<%= config.bin %> plugins list",
@@ -26,8 +27,8 @@ export default class PluginsList extends BaseCommand<PluginListResult> {
 
   protected async work({ signal }: Interruption): Promise<PluginListResult> {
     const { flags } = await this.parse(PluginsList);
-    const { config } = await loadedConfig(findDeployment(flags), signal);
-    const plugins = await listPlugins(config, this.config.version);
+    const installed = await installedPlugins(findDeployment(flags), signal);
+    const plugins = await listPlugins(installed, this.config.version);
     return { plugins: plugins.filter(({ kind }) => flags.kind === undefined || kind === flags.kind) };
   }
 
@@ -46,8 +47,9 @@ export default class PluginsList extends BaseCommand<PluginListResult> {
   }
 }
 
-function line({ name, about, problem, used_by: uses, path }: PluginEntry, mark: Mark): string {
+function line({ name, about, problem, state, used_by: uses, path }: PluginEntry, mark: Mark): string {
   const words = problem === null ? visible(about) : mark.error(visible(problem));
+  const off = state === "off" ? mark.dim(" (off)") : "";
   const used = uses.length === 0 ? "" : mark.dim(` (${uses.join(", ")})`);
-  return `  ${mark.name(visible(name).padEnd(18))} ${words}${used}${path === null ? "" : mark.dim(` ${path}`)}`;
+  return `  ${mark.name(visible(name).padEnd(18))} ${words}${off}${used}${path === null ? "" : mark.dim(` ${path}`)}`;
 }

@@ -7,6 +7,7 @@ import type { Check } from "./check.ts";
 import { configApplied } from "./config/applied.ts";
 import { configDirectories } from "./config/directories.ts";
 import { configKeys } from "./config/keys.ts";
+import { configPlugins } from "./config/plugins.ts";
 import { configPresent } from "./config/present.ts";
 import { configSyntax } from "./config/syntax.ts";
 import { configValid } from "./config/valid.ts";
@@ -97,6 +98,7 @@ export const CHECKS: readonly Check[] = [
   configKeys,
   configWarnings,
   configDirectories,
+  configPlugins,
   configApplied,
   secretsFile,
   secretsToken,

@@ -9,6 +9,7 @@ import type { Environment } from "../../../runtime/config/references.ts";
 import type { ConfigIssue } from "../../../runtime/config/report.ts";
 import type { TreeMap } from "../../../runtime/config/tree.ts";
 import { ConfigValidationError } from "../../../runtime/contracts/errors.ts";
+import type { FoundPlugin } from "../../../runtime/files/plugin-package.ts";
 import type { DeploymentPaths } from "./paths.ts";
 import { readRegularFile, reasonOf } from "./regular-file.ts";
 
@@ -19,7 +20,12 @@ export type ConfigurationSnapshot =
   | { readonly state: "broken"; readonly text: string; readonly where: string; readonly reason: string }
   | { readonly state: "newer"; readonly text: string; readonly version: number; readonly supported: number }
   | (ParsedSource & { readonly state: "invalid" })
-  | (ParsedSource & { readonly state: "valid"; readonly config: Config });
+  | (ParsedSource & {
+      readonly state: "valid";
+      readonly config: Config;
+      /** What lies in its plugin_dirs. */
+      readonly plugins: readonly FoundPlugin[];
+    });
 
 /** The content of a file that is at least YAML. */
 export interface ParsedSource {
@@ -49,14 +55,21 @@ export async function validateText(
   env: Environment,
 ): Promise<ConfigurationSnapshot> {
   // Loading the schema takes half a second: only once there is something to validate.
-  const [{ validateConfig }, { parseYaml }, { CONFIG_VERSION }, { finishConfig }, { readServiceVariables }] =
-    await Promise.all([
-      import("../../../runtime/config/validate.ts"),
-      import("../../../runtime/config/yaml-source.ts"),
-      import("../../../runtime/config/schema.ts"),
-      import("../../../runtime/config/config.ts"),
-      import("../../../runtime/config/environment.ts"),
-    ]);
+  const [
+    { validateConfig },
+    { parseYaml },
+    { CONFIG_VERSION },
+    { finishConfig },
+    { readServiceVariables },
+    { pluginFinder },
+  ] = await Promise.all([
+    import("../../../runtime/config/validate.ts"),
+    import("../../../runtime/config/yaml-source.ts"),
+    import("../../../runtime/config/schema.ts"),
+    import("../../../runtime/config/config.ts"),
+    import("../../../runtime/config/environment.ts"),
+    import("../../../runtime/config/directories.ts"),
+  ]);
   let source: ReturnType<typeof parseYaml>;
   try {
     source = parseYaml(text, paths.file);
@@ -70,17 +83,18 @@ export async function validateText(
 
   const read = async (reference: string): Promise<string> => reference;
   const environment = await readServiceVariables(env, read);
-  const { parsed, errors, warnings, secrets } = await validateConfig({
+  const { parsed, errors, warnings, secrets, plugins } = await validateConfig({
     source,
     file: paths.file,
     environment,
     read,
     hostname: hostname(),
     deployment: false,
+    findPlugins: pluginFinder(paths.dir, paths.userHome),
   });
   const validated = { text, tree: source.tree, errors, warnings, secrets };
   if (parsed === null) return { state: "invalid", ...validated };
   // Where there is no home, the paths in it are of no use, and every check that uses one requires the home first.
   const config = finishConfig(parsed, { dir: paths.dir, home: paths.home ?? paths.dir, userHome: paths.userHome });
-  return { state: "valid", ...validated, config };
+  return { state: "valid", ...validated, config, plugins };
 }

@@ -26,6 +26,10 @@ const plugin = z.strictObject({
   path: z.string().nullable(),
   configuration: z.string().nullable(),
   used_by: z.array(z.string()),
+  state: z
+    .enum(["loaded", "failed", "off"])
+    .nullable()
+    .describe("Of one in plugin_dirs, as the running node has it; null where no node says"),
   problem: z.string().nullable(),
 });
 

@@ -1,4 +1,5 @@
 /** What a check is given, and how it gathers what it finds. */
+import type { FoundPlugin } from "../../files/plugin-package.ts";
 import type { FindingCode } from "../finding-codes.ts";
 import type { Environment } from "../references.ts";
 import type { Finding } from "../report.ts";
@@ -16,6 +17,8 @@ export interface CheckInput {
   readonly env: Environment;
   /** Parts that were dropped because their references are unresolved. */
   readonly dropped: readonly OptionalPart[];
+  /** Of `plugin_dirs`. */
+  readonly plugins: readonly FoundPlugin[];
 }
 
 export interface Findings {

@@ -99,7 +99,7 @@ export function checkChannels({ config }: CheckInput): Findings {
     if (chat && channel.owner_id === undefined && !channel.pairing) {
       found.warn([...path, "owner_id"], "no-effect", "no owner_id and pairing is off: every message will be refused");
     }
-    if (channel.webhook !== undefined && channel.kind !== "agent") {
+    if (channel.webhook !== undefined && channelManifest(id, channel.kind)?.chat) {
       if (!channelManifest(id, channel.kind)?.takesWebhooks) {
         found.warn([...path, "webhook"], "no-effect", "this platform posts nothing: the channel asks for its messages");
       } else if (!channel.webhook.startsWith("https://")) {

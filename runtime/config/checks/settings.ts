@@ -155,7 +155,7 @@ export function checkLimits({ config }: CheckInput): Findings {
   return found;
 }
 
-export function checkTools({ config }: CheckInput): Findings {
+export function checkTools({ config, plugins }: CheckInput): Findings {
   const found = createCollector();
   const search = config.tools?.web_search;
   if (search?.enabled && search.backend === "searxng" && search.base_url === undefined) {
@@ -191,7 +191,10 @@ export function checkTools({ config }: CheckInput): Findings {
     for (const [list, names] of Object.entries({ ...lists, ...others })) {
       // Tools of MCP servers come later, and go.
       const isServers = (one: string) => Object.hasOwn(config.mcp?.servers ?? {}, serverOf(one) ?? "");
-      const isUnknown = (one: string) => configured.length > 0 && !configured.includes(one) && !isServers(one);
+      // Names of tools of plugins are known when those are loaded.
+      const hasOthers = plugins.some(({ manifest }) => manifest?.cairn.kind === "tool");
+      const isUnknown = (one: string) =>
+        configured.length > 0 && !configured.includes(one) && !isServers(one) && !hasOthers;
       for (const tool of (names ?? []).filter(isUnknown)) {
         found.warn(
           ["agents", name, "tools", ...list.split(".")],

@@ -1,6 +1,7 @@
 /** `channels`: where messages come from and where replies go. */
 import { CHANNEL_KINDS } from "../known-ids.ts";
-import { choice, duration, flag, identifier, integer, mapping, name, section, text, url } from "./scalars.ts";
+import { pluggableKind, pluginSettings } from "./plugins.ts";
+import { duration, flag, identifier, integer, mapping, name, section, text, url } from "./scalars.ts";
 
 const audioRoute = {
   base_url: url().describe("Address of an OpenAI-compatible API, such as `https://api.openai.com/v1`."),
@@ -9,7 +10,7 @@ const audioRoute = {
 };
 
 const channel = section({
-  kind: choice(CHANNEL_KINDS)
+  kind: pluggableKind(CHANNEL_KINDS)
     .meta({ derived: true })
     .describe(
       `Known from the id where the id is a kind. This version has ${CHANNEL_KINDS.filter((kind) => kind !== "console")
@@ -48,6 +49,7 @@ const channel = section({
   })
     .optional()
     .describe("Text to speech, for kind voice."),
+  settings: pluginSettings().describe("Of a kind that a plugin brings: its own settings."),
   keep_audio: flag()
     .prefault(false)
     .describe("Kind voice: keep each recording as an attachment of its message. Default: only its words are kept."),

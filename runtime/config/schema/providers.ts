@@ -1,6 +1,7 @@
 /** `providers`: the language-model backends. Ranges of numbers are only warned about: a backend enforces its own limits. */
 import { PROVIDER_KINDS } from "../known-ids.ts";
-import { choice, decimal, duration, integer, list, mapping, name, section, text, tokens, url } from "./scalars.ts";
+import { pluggableKind, pluginSettings } from "./plugins.ts";
+import { decimal, duration, integer, list, mapping, name, section, text, tokens, url } from "./scalars.ts";
 
 const prices = section({
   input: decimal({ min: 0 }).optional().describe("US dollars per million tokens of input; `cairn usage` counts by it."),
@@ -21,7 +22,9 @@ const login = section({
 });
 
 const provider = section({
-  kind: choice(PROVIDER_KINDS).meta({ derived: true }).describe("Known from the id where the id is a well-known one."),
+  kind: pluggableKind(PROVIDER_KINDS)
+    .meta({ derived: true })
+    .describe("Known from the id where the id is a well-known one."),
   model: text().meta({ derived: true }).describe("Model name; needed for every kind but offline."),
   base_url: url().optional().describe("Address of the API; the kind's own when absent."),
   api_key: text()
@@ -35,6 +38,7 @@ const provider = section({
     .prefault("5m")
     .describe("Longest silence of a request, before the first byte and between bytes."),
   max_retries: integer({ min: 0, max: 10 }).prefault(2).describe("Retries of one request before the fallbacks."),
+  settings: pluginSettings().describe("Of a kind that a plugin brings: its own settings."),
   prices: prices
     .optional()
     .describe("US dollars per million tokens. Calls whose tokens have no price count as unpriced."),

@@ -104,10 +104,10 @@ describe("a node in the background", () => {
     const cli = await createCli();
     const file = join(cli.home, "cairn.yaml");
     const minimal = await readFile(file, "utf8");
-    await writeFile(file, `${minimal}plugin_dirs: [plugins]\n`);
+    await writeFile(file, `${minimal}telemetry: { otlp: on }\n`);
     const started = await cli.run(["start", "--detach"]);
     expect(started.code).toBe(0);
-    expect(started.stderr).toContain("Note: plugin_dirs: this version loads no plugins");
+    expect(started.stderr).toContain("Note: telemetry.otlp: this version sends no traces");
     await writeFile(file, `${minimal}runtime: { tls: off }\nmesh: { enabled: true }\n`);
     for (const argv of [
       ["restart", "--json"],

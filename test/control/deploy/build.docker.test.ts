@@ -246,7 +246,9 @@ describe("a second build", () => {
 
   it("has what was changed, also where no file became longer or shorter", async () => {
     const changed = await installPackage(await temporaryDirectory());
-    const plugin = { "words/package.json": JSON.stringify({ name: "words", type: "module", cairn: { kind: "tool" } }) };
+    const plugin = {
+      "words/package.json": JSON.stringify({ name: "words", type: "module", cairn: { kind: "tool", contract: 1 } }),
+    };
     const first = await write(await temporaryDirectory(), {
       ...plugin,
       "words/index.js": "export const word = 'one';",
@@ -300,7 +302,7 @@ describe("plugins and skills", () => {
       "words/package.json": JSON.stringify({
         name: "words",
         type: "module",
-        cairn: { kind: "tool" },
+        cairn: { kind: "tool", contract: 1 },
         dependencies: { "fastest-levenshtein": "1.0.16" },
         devDependencies: { vitest: "*" },
       }),

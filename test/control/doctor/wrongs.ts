@@ -474,6 +474,14 @@ export const WRONGS: readonly Wrong[] = [
     files: { "workspace/skills/ship/SKILL.md": "# Ship\n" },
   },
   {
+    id: "config.plugins",
+    when: "a plugin's directory is not there",
+    status: "fail",
+    says: /1 of 1 plugins cannot be used/,
+    fix: /cairn restart/,
+    yaml: `${MINIMAL}plugin_dirs: [plugins]\n`,
+  },
+  {
     id: "config.applied",
     when: "cairn.yaml is newer than the node",
     status: "warn",

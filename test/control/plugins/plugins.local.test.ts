@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { BUILT_IN } from "../../../control/plugins/built-in.ts";
@@ -12,12 +12,12 @@ import { builtInTools } from "../../support/built-in-tools.ts";
 import { inspectText, temporaryDirectory } from "../../support/deployment.ts";
 import { quietLogger } from "../../support/quiet-logger.ts";
 
-async function configOf(more = "") {
+async function installed(more = "") {
   const { loaded } = await inspectText(
     `version: 1\nagents:\n  main: { provider: a }\nproviders:\n  a: { kind: offline }\n  b: { kind: xai, model: m, api_key: k }\n${more}`,
   );
   if (loaded === null) throw new Error("the configuration of the test is not valid");
-  return loaded.config;
+  return { config: loaded.config, plugins: loaded.plugins, reports: null };
 }
 
 async function pluginDirectory(files: Readonly<Record<string, string>>): Promise<string> {
@@ -97,7 +97,7 @@ describe("the list of built-in plugins", () => {
 
 describe("plugins", () => {
   it("tell what of the configuration uses them", async () => {
-    const plugins = await listPlugins(await configOf(), "1.0.0");
+    const plugins = await listPlugins(await installed(), "1.0.0");
     expect(pluginInfo(plugins, "offline")).toMatchObject({ kind: "provider", used_by: ["providers.a"] });
     expect(pluginInfo(plugins, "xai").used_by).toEqual(["providers.b"]);
     expect(pluginInfo(plugins, "embedded").used_by).toEqual(["memory.embedded"]);
@@ -107,29 +107,72 @@ describe("plugins", () => {
 
   it("of plugin_dirs are listed, the broken ones with what is wrong", async () => {
     const dir = await pluginDirectory({
-      good: JSON.stringify({ name: "weather", version: "2.1.0", description: "Rain", cairn: { kind: "tool" } }),
+      good: JSON.stringify({
+        name: "weather",
+        version: "2.1.0",
+        description: "Rain",
+        cairn: { kind: "tool", contract: 1 },
+      }),
       nothing: JSON.stringify({ name: "left-pad" }),
       broken: "{",
-      thing: JSON.stringify({ name: "thing", cairn: { kind: "thing" } }),
+      other: JSON.stringify({ name: "other", cairn: { kind: "tool" } }),
+      newer: JSON.stringify({ name: "newer", cairn: { kind: "tool", contract: 2 } }),
+      shell: JSON.stringify({ name: "@me/shell", cairn: { kind: "tool", contract: 1 } }),
+      again: JSON.stringify({ name: "rain", cairn: { kind: "hook", contract: 1, id: "zephyr" } }),
+      zephyr: JSON.stringify({ name: "zephyr", cairn: { kind: "tool", contract: 1 } }),
+      big: JSON.stringify({ name: "Big", cairn: { kind: "tool", contract: 1 } }),
+      schema: JSON.stringify({
+        name: "schema",
+        cairn: { kind: "tool", contract: 1, settings: { type: "object", properties: 1 } },
+      }),
+      thing: JSON.stringify({ name: "thing", cairn: { kind: "thing", contract: 1 } }),
     });
     await mkdir(join(dir, "empty"));
-    const plugins = await listPlugins(await configOf(`plugin_dirs: [${dir}, ${dir}/none]\n`), "1.0.0");
+    const plugins = await listPlugins(await installed(`plugin_dirs: [${dir}, ${dir}/none]\n`), "1.0.0");
     const own = plugins.filter(({ source }) => source === "directory");
-    expect(own).toMatchObject([
-      { name: "broken", kind: null, problem: "its package.json is not JSON" },
-      { name: "empty", kind: null, problem: "it has no package.json" },
-      { name: "weather", kind: "tool", version: "2.1.0", about: "Rain", problem: null, path: join(dir, "good") },
-      {
-        name: "nothing",
-        kind: null,
-        problem: 'its package.json: cairn must say what the plugin is, such as { "kind": "tool" }',
-      },
-      {
-        name: "thing",
-        kind: null,
-        problem: "its package.json: cairn.kind must be one of provider, channel, tool, memory, embedding, hook",
-      },
-      { name: "none", kind: null, problem: expect.stringContaining("cannot be read") },
+    expect(own.map(({ name, kind, problem }) => [name, kind, problem])).toEqual([
+      ["zephyr", "hook", null],
+      [
+        "Big",
+        "tool",
+        "its package.json: cairn.id must be small letters, digits, - and _, at most 63, starting with a letter",
+      ],
+      ["broken", null, "its package.json is not JSON"],
+      ["empty", null, "it has no package.json"],
+      ["weather", "tool", null],
+      ["newer", null, "its package.json: cairn.contract is 2, and this version of Cairn loads plugins of contract 1"],
+      [
+        "nothing",
+        null,
+        'its package.json: cairn must say what the plugin is, such as { "kind": "tool", "contract": 1 }',
+      ],
+      ["other", null, "its package.json: cairn.contract must be 1, the version of what the plugin was written for"],
+      ["schema", "tool", expect.stringMatching(/cairn\.settings is no JSON Schema that can be used/)],
+      ["shell", "tool", "shell is a name of Cairn's own"],
+      ["thing", null, "its package.json: cairn.kind must be one of provider, channel, tool, hook"],
+      ["zephyr", "tool", `${join(dir, "again")} is zephyr already`],
+      ["none", null, expect.stringContaining("cannot be read")],
     ]);
+    expect(pluginInfo(plugins, "weather")).toMatchObject({
+      version: "2.1.0",
+      about: "Rain",
+      path: join(dir, "good"),
+      configuration: "plugins.weather",
+    });
+  });
+
+  it("whose files others can write, or that are others', are named", async () => {
+    const dir = await pluginDirectory({
+      open: JSON.stringify({ name: "open", cairn: { kind: "tool", contract: 1 } }),
+      led: JSON.stringify({ name: "led", cairn: { kind: "tool", contract: 1 } }),
+      kept: JSON.stringify({ name: "kept", cairn: { kind: "tool", contract: 1 } }),
+    });
+    await chmod(join(dir, "open", "package.json"), 0o666);
+    await symlink("/etc/hostname", join(dir, "led", "index.js"));
+    const plugins = await listPlugins(await installed(`plugin_dirs: [${dir}]\n`), "1.0.0");
+    const problem = (name: string) => pluginInfo(plugins, name).problem;
+    expect(problem("open")).toContain(`others can write to ${join(dir, "open", "package.json")}`);
+    expect(problem("led")).toBe(`${join(dir, "led", "index.js")} is a link that leads outside`);
+    expect(problem("kept")).toBeNull();
   });
 });

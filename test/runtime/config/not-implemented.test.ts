@@ -53,7 +53,7 @@ test.each<[string, string[]]>([
   ["tools: { web_fetch: { timeout: 10s }, web_search: { backend: duckduckgo } }", []],
   ["mcp: { servers: { a: { command: x }, b: { url: 'http://127.0.0.1:1' } } }", []],
   ["plugin_dirs: []\nskill_dirs: []\ntelemetry: { otlp: off }", []],
-  ["plugin_dirs: [p]\nskill_dirs: [s]\ntelemetry: { otlp: on }", ["plugin_dirs warning", "telemetry.otlp warning"]],
+  ["plugin_dirs: [p]\nskill_dirs: [s]\ntelemetry: { otlp: on }", ["telemetry.otlp warning"]],
 ])("%s", async (yaml, expected) => {
   expect(await found(yaml)).toEqual(expected);
 });

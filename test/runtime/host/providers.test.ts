@@ -18,6 +18,7 @@ async function provide(text: string, env: Record<string, string>, home: string) 
     // No provider here asks it.
     memory: {} as Memory,
     timezone: "UTC",
+    brought: new Map(),
     logger: quietLogger,
     home,
     clock: { now: () => new Date(), monotonic: () => performance.now() },

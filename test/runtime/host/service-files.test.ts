@@ -20,9 +20,10 @@ const YAML = `version: 1
 runtime: { workspace: WORKSPACE, tls: { cert: tls/cert.pem, key: tls/key.pem } }
 agents: { main: {} }
 providers: { offline: {} }
+plugin_dirs: [plugins]
 `;
 const FILES = [
-  ...["infra/.passphrase", "infra/state/stack.json", "tls/key.pem", ".env"],
+  ...["infra/.passphrase", "infra/state/stack.json", "tls/key.pem", ".env", "plugins/weather/index.js"],
   ...["node.key", "credentials/openai.json", "capture/main/token", "attachments/a/b", "logs/audit/today.jsonl"].map(
     (name) => `home/${name}`,
   ),

@@ -111,7 +111,7 @@ describe("assembleContext", () => {
 
   it("puts each plugin and skill directory under its number", async () => {
     const one = await write(join(await temporaryDirectory(), "weather"), {
-      "a/package.json": '{"name":"a","cairn":{"kind":"tool"},"dependencies":{"x":"1"}}',
+      "a/package.json": '{"name":"a","cairn":{"kind":"tool","contract":1},"dependencies":{"x":"1"}}',
       "a/package-lock.json": "{}",
       "a/index.js": "code",
     });

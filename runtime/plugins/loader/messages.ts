@@ -1,0 +1,26 @@
+/** What goes to the process that tries a plugin, and what comes back. */
+
+import type { LoadedKind } from "../../contracts/plugin.ts";
+
+/** What `create` is given, but for the functions. */
+export type PlainNeeds = { readonly id: string; readonly settings: Readonly<Record<string, unknown>> } & Readonly<
+  Record<string, unknown>
+>;
+
+export interface LoadRequest {
+  /** Absolute path of the module. */
+  readonly file: string;
+  readonly kind: LoadedKind;
+  /** One for each call of `create`; none where the configuration has no entry of its kind. */
+  readonly needs: readonly PlainNeeds[];
+}
+
+/** `reason`: why it cannot be loaded, as the end of a sentence. */
+export type TrialOutcome = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+
+/** From the process, when it can take a request: its own start, slow on a busy machine, is not the plugin's time. */
+export const READY = "ready";
+
+/** Milliseconds that a plugin may take to be loaded, and that the process may take to start. */
+export const LOAD_MS = 20_000;
+export const START_MS = 60_000;
