@@ -31,7 +31,7 @@ export const configPlugins: Check = {
     if (lines.length === 0) return pass("The plugins can be used.");
     return fail(
       `${lines.length} of ${plugins.length} plugins cannot be used; the node runs without them.`,
-      `Correct what is wrong, or take the folder out of plugin_dirs, then ${await applyCommand(context)}.`,
+      `Correct what is wrong, or take the folder out of plugin_dirs, then ${await applyCommand(context)}. Changed code counts once the node is stopped and started.`,
       { details: lines },
     );
   },
