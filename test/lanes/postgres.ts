@@ -103,7 +103,7 @@ function initialise(bin: string, folder: string, identity: Identity | undefined)
  */
 const SUPERVISOR = `
 exec 3<&0
-"$1/postgres" -D "$2/data" -p "$3" -k "$2" -h 127.0.0.1 -c max_connections=200 -c fsync=on >"$2/server.log" 2>&1 3<&- &
+"$1/postgres" -D "$2/data" -p "$3" -k "$2" -h 127.0.0.1 -c max_connections=400 -c fsync=on >"$2/server.log" 2>&1 3<&- &
 server=$!
 { cat >/dev/null; : >"$2/ending"; kill -INT "$server" 2>/dev/null; } <&3 &
 guard=$!

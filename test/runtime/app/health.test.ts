@@ -37,6 +37,7 @@ function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
     schedules: { list: async () => SCHEDULES },
     mcpServers: { report: () => ({}) },
     skills: { report: async () => ({ usable: 0, skipped: [] }) },
+    plugins: () => [],
   };
   // What the report reads of them.
   return createHealth(deps as unknown as HealthDeps);
