@@ -35,7 +35,7 @@ export function createInbound({ bot, ownerId, downloads, messages, logger }: Inb
       id: String(message.message_id),
       externalId: `${bot}:${message.message_id}`,
       text: command ?? text,
-      sentAt: new Date(message.date * 1_000).toISOString(),
+      sentAt: sentAt(message.date, Date.now()),
       isCommand: command !== undefined,
       hasUnread: UNREAD.some((kind) => kind in message),
       files: downloads.of(message),
@@ -79,4 +79,13 @@ function isPerson(message: Update["message"]): message is PersonMessage {
 
 function isCommand({ entities = [] }: Message): boolean {
   return entities.some(({ type, offset }) => type === "bot_command" && offset === 0);
+}
+
+/**
+ * Telegram gives whole seconds: the latest moment of that one which is not ahead of the receiver's clock, so that an answer to a reply of
+ * the same second stands behind it. `date`: in seconds; `now`: in milliseconds.
+ */
+export function sentAt(date: number, now: number): string {
+  const earliest = date * 1_000;
+  return new Date(Math.max(earliest, Math.min(now, earliest + 999))).toISOString();
 }
