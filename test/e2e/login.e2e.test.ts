@@ -44,7 +44,7 @@ it("a login reaches the running node, which refreshes it, keeps it over a restar
   expect(api.requests.at(-1)?.headers["authorization"]).toBe(`Bearer ${given?.access_token}`);
   oauth.expire();
   expect(await say(first, "once more")).toContain("once more");
-  expect(oauth.counts).toMatchObject({ authorization_code: 1, refresh_token: 1 });
+  expect(oauth.counts).toEqual({ authorization_code: 1, refresh_token: 1, registrations: 0 });
   const refreshed = await readCredentials(deployment.home, "anthropic");
   expect(refreshed?.refresh_token).not.toBe(given?.refresh_token);
 
