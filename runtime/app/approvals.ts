@@ -78,7 +78,7 @@ interface QuestionRow {
 }
 
 export function createApprovals({ database, newId, security, wake }: ApprovalsDeps): Approvals {
-  /** The turn's row first, as whoever else changes both takes them. */
+  /** Locks the turn's row first: every transaction that changes both locks them in this order. */
   async function locked(tx: Transaction, id: string): Promise<QuestionRow> {
     const { rows } = await tx.query<QuestionRow & { state: string }>(
       `/* approval:find */ select q.id, q.turn_id, t.agent, q.approval, q.state from turn_questions q join turns t on t.id = q.turn_id

@@ -64,7 +64,7 @@ export async function claimTurns(database: Database, claim: Claim): Promise<read
 const FREE_LAPSES = 5;
 
 /**
- * SQL over a running turn: whoever ran it does so no more. A lease that ends minutes later than one that begins now is from before the
+ * SQL over a running turn: its runner has ended. A lease that ends minutes later than one that begins now is from before the
  * database's clock was set back. Where that is set forward, all leases end at once: what this process runs it goes on with, and renews.
  */
 const isUnowned = (turn: string) =>
