@@ -29,7 +29,7 @@ wait $server
 const NODE = `#!/bin/sh
 case $1 in
   */health-probe.js) exec wget -q -O /dev/null http://127.0.0.1:7433/index.html ;;
-  -e) exec nc 127.0.0.1 "$3" ;;
+  -e) exec nc "$3" "$4" ;;
 esac
 exit 64
 `;
