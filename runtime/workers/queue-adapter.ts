@@ -7,6 +7,9 @@ import { MemoryError } from "../contracts/errors.ts";
 /** Its blocks install a schema, or sweep a table. */
 const BLOCK_TIMEOUT_MS = 60_000;
 
+/** Each waits up to the lock timeout (2 s) or PostgreSQL's search for deadlocks (1 s). */
+const ATTEMPTS = 6;
+
 /**
  * pg-boss sends blocks of several statements without values, and expects an error in one to leave nothing behind, as on
  * a connection of its own: `script` runs each by itself and rolls back what it left open. `onUnavailable` is called of each
@@ -16,7 +19,11 @@ export function bossDatabase(database: Database, onUnavailable: () => void = () 
   return {
     executeSql: (text, values) =>
       withDriverErrors(
-        values?.length ? database.query(text, values) : database.script(text, { statementTimeoutMs: BLOCK_TIMEOUT_MS }),
+        untilLocksAreFree(() =>
+          values?.length
+            ? database.query(text, values)
+            : database.script(text, { statementTimeoutMs: BLOCK_TIMEOUT_MS }),
+        ),
         onUnavailable,
       ),
     listen: async (channel, onNotification, onReconnect) => {
@@ -32,6 +39,21 @@ export function bossDatabase(database: Database, onUnavailable: () => void = () 
 /** The same for one call over a caller's handle: a transaction of theirs, whose errors are theirs. */
 export function bossHandle(handle: Queryable): Db {
   return { executeSql: (text, values) => handle.query(text, values) };
+}
+
+/**
+ * A statement that gave way to another session (a lock was held for too long, a deadlock) has left nothing behind and is sent again.
+ * Statements give way while a newer node brings the tables of pg-boss up to date, and pg-boss itself does not repeat them.
+ */
+async function untilLocksAreFree<T>(send: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      const gaveWay = error instanceof MemoryError && error.code === "MEMORY_LOCK_TIMEOUT";
+      if (!gaveWay || attempt === ATTEMPTS) throw error;
+    }
+  }
 }
 
 /** pg-boss reads the SQLSTATE of some errors, which the driver's own error carries. */

@@ -62,6 +62,18 @@ describeEachDatabase("job queue", (open) => {
     expect(await stateOf(QUEUES.synthesizeToolCall)).toMatchObject({ waiting: 4, active: 0 });
   });
 
+  it("adds a job while another session keeps the table for longer than a lock is awaited", async () => {
+    const locked = Promise.withResolvers<void>();
+    const kept = database.transaction(async (tx) => {
+      await tx.query("lock table pgboss.job in access exclusive mode");
+      locked.resolve();
+      await tx.query("select pg_sleep(3)");
+    });
+    await locked.promise;
+    expect(await queue.enqueue(QUEUES.extractWiki, { n: 1 }, { key: "kept out" })).toEqual(expect.any(String));
+    await kept;
+  });
+
   it("adds many at once: 300 of 500 keys of which 100 wait and 100 are named twice", async () => {
     const job = (n: number) => ({ data: { n }, key: `many ${n}` });
     const first = Array.from({ length: 100 }, (_, n) => job(n));
