@@ -147,16 +147,8 @@ test("a full disk under the audit log is seen in /health and the metrics, and st
   expect(await (await node.request("/metrics")).text()).toContain("cairn_audit_log_up 0");
   expect((await node.request("/health/ready")).status).toBe(200);
   await rm(day);
-  // For a second after a failure nothing is tried.
-  await expect
-    .poll(
-      async () => {
-        await (await node.request("/api/admin/memory/export")).arrayBuffer();
-        return (await node.call<{ status: string }>("/health")).status;
-      },
-      { timeout: 10_000, interval: 500 },
-    )
-    .toBe("healthy");
+  await (await node.request("/api/admin/memory/export")).arrayBuffer();
+  expect(await node.call("/health")).toMatchObject({ status: "healthy" });
 });
 
 test("a token that could be guessed is refused on loopback, too, and the error says how to make one", async () => {

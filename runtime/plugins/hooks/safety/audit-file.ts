@@ -31,8 +31,6 @@ export interface AuditFileDeps {
 
 /** Lines that wait for a disk that does not answer; further ones are lost. */
 const MAX_WAITING = 10_000;
-/** Milliseconds after a failure without another attempt: each costs a full disk some calls, and its lines are lost anyway. */
-const RETRY_MS = 1_000;
 /** Files without a hash after which the search ends: a version that knew no hashes wrote them, and those before them. */
 const MOST_WITHOUT_HASH = 2;
 
@@ -45,16 +43,13 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
   let unreported = 0;
   /** The file that was written last, and its end as of then; null: it is to be read. */
   let end: ChainEnd | null = null;
-  /** By the monotonic clock; null where the last attempt has not failed. */
-  let retryAt: number | null = null;
 
   async function write(at: string, entry: Readonly<Record<string, unknown>>): Promise<void> {
-    if (retryAt !== null && clock.monotonic() < retryAt) return lose(failing ?? "UNKNOWN");
     const path = join(directory, `${at.slice(0, 10)}.jsonl`);
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       if (end?.path !== path) end = await readEnd(path, end);
-      else if (retryAt !== null) end = await readOn(end);
+      else if (failing !== null) end = await readOn(end);
       const lines = [
         ...end.unreadable.map((gap) => ({ at, event: "audit.gap", ...gap })),
         ...(unreported > 0 ? [{ at, event: "audit.gap", lost: unreported, reason: failing }] : []),
@@ -66,10 +61,8 @@ export function createAuditFile({ directory, clock, logger }: AuditFileDeps): Au
       end = { path, hash, isFirst: false, link: new Link(), isCut: false, size, unreadable: [] };
       if (failing !== null) logger.warn({ lost: unreported }, "the audit log can be written again");
       failing = null;
-      retryAt = null;
       unreported = 0;
     } catch (error) {
-      retryAt = clock.monotonic() + RETRY_MS;
       lose(codeOf(error) ?? "UNKNOWN", error);
     }
   }
