@@ -69,14 +69,21 @@ export async function openSsh(host: SshHost, program = "ssh"): Promise<Ssh> {
   const knownHosts = join(folder, "known_hosts");
   await writeFile(knownHosts, knownHostsLine(host), { mode: 0o600 });
   const args = sshArguments(host, knownHosts);
-  const children = new Set<{ kill(): boolean; readonly ended: Promise<unknown> }>();
+  const children = new Set<{ kill(): void; readonly ended: Promise<unknown> }>();
+  /** `ssh` that is ended while its command runs exits with 255, as if the connection had been lost. */
+  const ended = new WeakSet<object>();
 
   const spawn = <Chosen extends Options>(line: string, options: Chosen) => {
     const child = execa(program, [...args, line], { reject: false, forceKillAfterDelay: KILL_AFTER_MS, ...options });
-    const entry = { kill: () => child.kill(), ended: Promise.allSettled([child]) };
+    const entry = { kill: () => end(child), ended: Promise.allSettled([child]) };
     children.add(entry);
     void entry.ended.then(() => children.delete(entry));
     return child;
+  };
+
+  const end = (child: { kill(): boolean }): void => {
+    ended.add(child);
+    child.kill();
   };
 
   const failure = (result: Ended): InfraError => {
@@ -113,9 +120,9 @@ export async function openSsh(host: SshHost, program = "ssh"): Promise<Ssh> {
         stdin: child.stdin,
         stdout: child.stdout,
         ended: Promise.resolve(child).then((result) =>
-          result.failed && !result.isTerminated ? failure(result) : null,
+          result.failed && !result.isTerminated && !ended.has(child) ? failure(result) : null,
         ),
-        kill: () => void child.kill(),
+        kill: () => end(child),
       };
     },
     command: (line, terminal) => ({ program, args: [...(terminal ? args.with(0, "-tt") : args), line] }),

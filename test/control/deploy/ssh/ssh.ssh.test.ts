@@ -141,10 +141,12 @@ describe("ssh", () => {
     vi.stubEnv("TMPDIR", own);
     const other = await openSsh(server);
     await other.run({ line: "true", signal: never });
-    const child = other.open("sleep 600");
+    const connecting = other.open("sleep 600");
+    const running = other.open("echo runs; exec sleep 600");
+    await once(running.stdout, "data");
     expect(await readdir(own)).toHaveLength(1);
     await other.close();
-    expect(await child.ended).toBe(null);
+    expect(await Promise.all([connecting.ended, running.ended])).toEqual([null, null]);
     expect(await readdir(own)).toEqual([]);
     await rm(own, { recursive: true });
   });
