@@ -10,15 +10,7 @@ import type { ChatReply } from "../../contracts/provider.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
 import { sanitize, sanitizeJson } from "../../domain/cap.ts";
 import type { InterruptedReply } from "./model-caller.ts";
-import {
-  addUsage,
-  type PlannedCall,
-  replyMessages,
-  resumeTurn,
-  steerMessage,
-  toolMessage,
-  UNKNOWN_OUTCOME,
-} from "./turn-resume.ts";
+import { addUsage, type PlannedCall, replyMessages, resultMessages, resumeTurn, steerMessage } from "./turn-resume.ts";
 import type { Steer, StoredReply, StoredStep } from "./turn-rows.ts";
 
 export interface LoopPorts {
@@ -90,11 +82,14 @@ export async function runAgentLoop(
   for (;;) {
     signal.throwIfAborted();
     if (pending) {
-      const { calls, step } = pending;
-      const results = await ports.runTools(calls, step, messages.slice(base.length));
-      calls.forEach(({ call }, index) => {
-        messages.push(toolMessage(call, results[index] ?? UNKNOWN_OUTCOME));
-      });
+      const { calls, step, asked } = pending;
+      const ran = await ports.runTools(calls, step, messages.slice(base.length));
+      const results = new Map(pending.results);
+      for (const [index, { call }] of calls.entries()) {
+        const result = ran[index];
+        if (result) results.set(call.id, result);
+      }
+      messages.push(...resultMessages(asked, results));
       pending = null;
     }
     signal.throwIfAborted();
@@ -117,7 +112,7 @@ export async function runAgentLoop(
     messages.push(...replyMessages(stored));
     if (stored.toolCalls.length > 0) {
       iterations++;
-      pending = { calls: stored.toolCalls.map(planned), step: n };
+      pending = { calls: stored.toolCalls.map(planned), step: n, asked: stored.toolCalls, results: new Map() };
     }
   }
 

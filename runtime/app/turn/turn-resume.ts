@@ -17,9 +17,14 @@ export interface PlannedCall {
   readonly answers: readonly StoredAnswer[];
 }
 
+/** A reply that asked for tools, some of which are to run. */
 export interface PendingCalls {
   readonly calls: readonly PlannedCall[];
   readonly step: number;
+  /** All that it asked for: the model reads their results in this order, whichever ended first. */
+  readonly asked: readonly ToolCall[];
+  /** Of those that have ended, by the ids of their calls. */
+  readonly results: ReadonlyMap<string, ToolResult>;
 }
 
 export const UNKNOWN_OUTCOME: ToolResult = {
@@ -30,7 +35,7 @@ export const UNKNOWN_OUTCOME: ToolResult = {
 
 /** What earlier attempts have left. */
 export interface ResumedTurn {
-  /** Replies, results and steers, in the order in which the model saw them. */
+  /** Replies, results and steers, in the order in which the model saw them; without results of the pending calls' reply. */
   readonly messages: readonly Message[];
   /** Texts of the replies, without empty ones. */
   readonly texts: readonly string[];
@@ -67,18 +72,21 @@ export function resumeTurn(steps: readonly StoredStep[], owner: boolean): Resume
     if (step.kind !== "reply") continue;
     messages.push(...replyMessages(step.reply));
     const calls: PlannedCall[] = [];
+    const results = new Map<string, ToolResult>();
     for (const call of step.reply.toolCalls) {
       const outcome = outcomes.get(call.id);
       if (!outcome) calls.push({ call, n: nextStep++, answers: [] });
       else if (outcome.state === "asked") calls.push({ call, n: outcome.n, answers: outcome.answers });
-      else if (outcome.result) messages.push(toolMessage(call, outcome.result));
+      else if (outcome.result) results.set(call.id, outcome.result);
       else {
         const result = unknownOutcome(outcome.answers);
         unknown.push({ n: outcome.n, replyStep: step.n, call, result });
-        messages.push(toolMessage(call, result));
+        results.set(call.id, result);
       }
     }
-    if (calls.length > 0) pending = { calls, step: step.n };
+    const { toolCalls: asked } = step.reply;
+    if (calls.length > 0) pending = { calls, step: step.n, asked, results };
+    else messages.push(...resultMessages(asked, results));
   }
   return {
     messages,
@@ -118,8 +126,15 @@ export function replyMessages(reply: StoredReply): readonly Message[] {
   ];
 }
 
-export function toolMessage(call: ToolCall, result: ToolResult): Message {
-  return { role: "tool", toolCallId: call.id, content: result.content, ...(result.isError ? { isError: true } : {}) };
+/** In the order of the calls. */
+export function resultMessages(
+  calls: readonly ToolCall[],
+  results: ReadonlyMap<string, ToolResult>,
+): readonly Message[] {
+  return calls.map(({ id }) => {
+    const { content, isError } = results.get(id) ?? UNKNOWN_OUTCOME;
+    return { role: "tool", toolCallId: id, content, ...(isError ? { isError: true } : {}) };
+  });
 }
 
 /** No word of another user has the role of the system. */

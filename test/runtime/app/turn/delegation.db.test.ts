@@ -394,7 +394,7 @@ describeEachDatabase("turns that delegate", (open, database) => {
       script: (request) => {
         const { task, results } = seen(request.messages);
         if (task !== "go") return script(request);
-        if (results.length > 0) return [text(results.toSorted().join(", ")), end()];
+        if (results.length > 0) return [text(results.join(", ")), end()];
         const calls = ["b", "c"].map((agent) => toolCall(agent, "hand", { agent, message: `sums of ${agent}` }));
         return [...calls, end("tool_calls")];
       },

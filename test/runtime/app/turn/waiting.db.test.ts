@@ -602,10 +602,17 @@ describeDatabase("turns that wait for an answer", (open) => {
     expect(await harness.turns.wait(harness.agentName, turnId)).toMatchObject({ text: "01234567", interrupted: false });
   });
 
-  it("keeps calls beside the question that have ended, and asks one question at a time", async () => {
+  it("keeps calls beside the question that have ended, asks one question at a time, and shows results in the order of the calls", async () => {
     let read = 0;
     const parallel = { description: "", parameters: { type: "object" }, parallel: true } as const;
-    const reader: Tool = { ...parallel, name: "read", execute: async () => ({ content: `read ${++read}` }) };
+    const reader: Tool = {
+      ...parallel,
+      name: "read",
+      execute: async ({ what }) => {
+        read++;
+        return { content: `read ${String(what)}` };
+      },
+    };
     const asker: Tool = {
       ...parallel,
       name: "ask",
@@ -621,20 +628,12 @@ describeDatabase("turns that wait for an answer", (open) => {
     const harness = await start({
       script: ({ messages }) => {
         const results = messages.filter(({ role }) => role === "tool");
-        if (results.length > 0)
-          return [
-            text(
-              results
-                .map(({ content }) => String(content))
-                .sort()
-                .join(", "),
-            ),
-            end(),
-          ];
+        if (results.length > 0) return [text(results.map(({ content }) => String(content)).join(", ")), end()];
         const calls = [
           toolCall("a", "ask", { about: "first" }),
-          toolCall("b", "read"),
+          toolCall("b", "read", { what: "b" }),
           toolCall("c", "ask", { about: "second" }),
+          toolCall("d", "read", { what: "d" }),
         ];
         return [...calls, end("tool_calls")];
       },
@@ -645,8 +644,8 @@ describeDatabase("turns that wait for an answer", (open) => {
     await answer(harness, turnId, "one");
     await expect.poll(async () => waiting(harness, turnId)).toMatchObject({ text: "second?" });
     await answer(harness, turnId, "two");
-    expect((await harness.turns.wait(harness.agentName, turnId)).text).toBe("first: one, read 1, second: two");
-    expect(read).toBe(1);
+    expect((await harness.turns.wait(harness.agentName, turnId)).text).toBe("first: one, read b, second: two, read d");
+    expect(read).toBe(2);
   });
 
   it("runs a call again whose process died before its question was stored as little as any other", async () => {
