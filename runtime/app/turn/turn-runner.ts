@@ -15,7 +15,7 @@ import type { Conversations } from "../conversations.ts";
 import type { AgentPlaces } from "../mesh/agent-places.ts";
 import type { ToolRegistry } from "../tool-registry.ts";
 import type { Writer } from "../transcript/writer.ts";
-import type { Budgets } from "../usage/budgets.ts";
+import type { Budgets, TurnBudget } from "../usage/budgets.ts";
 import { LoopProgress, runAgentLoop } from "./agent-loop.ts";
 import { type Agent, toolsOf, workspaceOf } from "./agents.ts";
 import { createDelegation } from "./delegation.ts";
@@ -51,7 +51,7 @@ export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly writer: Writer;
   readonly conversations: Pick<Conversations, "close">;
   readonly callModel: ModelCaller;
-  readonly budgets: Pick<Budgets, "before" | "after">;
+  readonly budgets: Pick<Budgets, "of">;
   readonly toolRunner: ToolRunner;
   readonly display: TurnDisplay;
   readonly newId: NewId;
@@ -102,6 +102,7 @@ class TurnRun {
   readonly #journal: TurnJournal;
   readonly #progress = new LoopProgress();
   readonly #shown: ShownTurn;
+  readonly #budget: TurnBudget;
   readonly #startedAt: number;
   /** The user is to read that the oldest messages are left out: kept where a steer lets the turn go on. */
   #leftOut = false;
@@ -113,6 +114,7 @@ class TurnRun {
     this.#turn = turn;
     this.#signals = signals;
     this.#shown = deps.display.show(turn, signals.lease);
+    this.#budget = deps.budgets.of(turn.agent);
     this.#emit = (event) => {
       emit(event);
       this.#shown.take(event);
@@ -122,7 +124,7 @@ class TurnRun {
   }
 
   async work(): Promise<void> {
-    const { hooks, agents, limits, callModel, budgets, toolRunner } = this.#deps;
+    const { hooks, agents, limits, callModel, toolRunner } = this.#deps;
     const { turnId, conversation, sessionKey, attempt, checkpoints, waits, user, owner } = this.#turn;
     const emit = this.#emit;
     const journal = this.#journal;
@@ -148,7 +150,7 @@ class TurnRun {
     const { text } = await hooks.run("turn:before", { ...info, text: this.#turn.text }, signal);
     const onAnswered = (answered: CountedCall): void => {
       journal.count(answered);
-      this.#budgetNotice = budgets.after(agent.name, answered) ?? this.#budgetNotice;
+      this.#budgetNotice = this.#budget.after(answered) ?? this.#budgetNotice;
     };
     const prompt = await assemblePrompt(this.#deps, this.#turn, agent, available, info, text, signal, {
       callModel: async (call) => {
@@ -261,8 +263,7 @@ class TurnRun {
 
   /** Before a call of a model. RUNTIME_BUDGET_EXCEEDED: there is none. */
   async #checkBudget(): Promise<void> {
-    const { budgets } = this.#deps;
-    const notice = await this.#journal.read(() => budgets.before(this.#turn.agent, this.#journal.uncounted));
+    const notice = await this.#journal.read(() => this.#budget.before(this.#journal.uncounted));
     this.#budgetNotice = notice ?? this.#budgetNotice;
   }
 

@@ -1,6 +1,6 @@
 /**
  * Budgets of agents, checked before each call of a model against the ledger, which all nodes of the database share, and after it
- * with what the call has used. While little of a budget is used, sums of a few seconds ago will do.
+ * with what the call has used. Nothing is kept from one check to the next: other turns and nodes use the same budget meanwhile.
  */
 
 import type { Database } from "../../contracts/database.ts";
@@ -27,26 +27,28 @@ export interface BudgetReport {
 }
 
 export interface Budgets {
-  /**
-   * RUNTIME_BUDGET_EXCEEDED where the agent may use no more; else what its user is to read, once a period. `pending`: calls that the
-   * ledger does not have yet.
-   */
-  before(agent: string, pending: readonly CountedCall[]): Promise<string | null>;
-  /** What the user is to read, once a period, where this call has reached a limit. */
-  after(agent: string, call: CountedCall): string | null;
+  /** Of an agent, for the calls of one turn. */
+  of(agent: string): TurnBudget;
   /** Of the agents of this node that have one. */
   report(): Promise<ReadonlyMap<string, BudgetReport>>;
 }
 
-/** How old sums may be while less than `FAR` of each limit is used. */
-const CACHED_MS = 5_000;
-const FAR = 0.5;
+export interface TurnBudget {
+  /**
+   * RUNTIME_BUDGET_EXCEEDED where the agent may use no more; else what its user is to read, once a period. `pending`: calls of the turn
+   * that the ledger does not have yet.
+   */
+  before(pending: readonly CountedCall[]): Promise<string | null>;
+  /** What the user is to read, once a period, where this call has reached a limit. */
+  after(call: CountedCall): string | null;
+}
 
-interface CachedSums {
-  readonly at: number;
+interface Sums {
   readonly day: string;
   readonly spending: Spending;
 }
+
+const UNLIMITED: TurnBudget = { before: async () => null, after: () => null };
 
 export function createBudgets(deps: {
   readonly database: Pick<Database, "query">;
@@ -56,12 +58,10 @@ export function createBudgets(deps: {
   readonly logger: Logger;
 }): Budgets {
   const { database, agents, timezone, clock, logger } = deps;
-  const sums = new Map<string, CachedSums>();
   /** By agent and limit: the end of the period in which it was last reported. */
   const reported = new Map<string, string>();
 
-  async function readSums(agent: string, pending: readonly CountedCall[] = []): Promise<CachedSums> {
-    const at = clock.monotonic();
+  async function readSums(agent: string, pending: readonly CountedCall[] = []): Promise<Sums> {
     const day = isoDay(clock.now(), timezone);
     const { rows } = await database.query<SumsRow>(
       `/* usage:budget */ select coalesce(sum(tokens) filter (where day = $2::date), 0)::float8 as day_tokens,
@@ -77,19 +77,11 @@ export function createBudgets(deps: {
       month: { tokens: row?.month_tokens ?? 0, usd: row?.month_usd ?? 0 },
     };
     const today = pending.filter((call) => call.day === day);
-    return { at, day, spending: today.map(spent).reduce(addSpending, spending) };
+    return { day, spending: today.map(spent).reduce(addSpending, spending) };
   }
 
-  function usesOf(budget: Budget, { spending, day }: CachedSums): readonly LimitUse[] {
+  function usesOf(budget: Budget, { spending, day }: Sums): readonly LimitUse[] {
     return limitUses(budget, spending, day, timezone);
-  }
-
-  function isFresh(cached: CachedSums, budget: Budget): boolean {
-    return (
-      clock.monotonic() - cached.at < CACHED_MS &&
-      cached.day === isoDay(clock.now(), timezone) &&
-      usesOf(budget, cached).every(({ share }) => share < FAR)
-    );
   }
 
   /** The notice of a limit that is reached, the first time in its period. */
@@ -104,26 +96,26 @@ export function createBudgets(deps: {
   }
 
   return {
-    async before(agent, pending) {
+    of(agent) {
       const budget = agents.get(agent)?.budget;
-      if (budget === undefined) return null;
-      const cached = sums.get(agent);
-      const current = cached !== undefined && isFresh(cached, budget) ? cached : await readSums(agent, pending);
-      sums.set(agent, current);
-      const reached = reachedLimit(usesOf(budget, current));
-      if (reached === null) return null;
-      const notice = firstNotice(agent, budget, reached);
-      if (budget.onLimit === "stop") throw exceeded(agent, reached, clock.now());
-      return notice;
-    },
-    after(agent, call) {
-      const budget = agents.get(agent)?.budget;
-      const cached = sums.get(agent);
-      if (budget === undefined || cached === undefined) return null;
-      const current = { ...cached, spending: addSpending(cached.spending, spent(call)) };
-      sums.set(agent, current);
-      const reached = reachedLimit(usesOf(budget, current));
-      return reached === null ? null : firstNotice(agent, budget, reached);
+      if (budget === undefined) return UNLIMITED;
+      let sums: Sums | null = null;
+      return {
+        async before(pending) {
+          sums = await readSums(agent, pending);
+          const reached = reachedLimit(usesOf(budget, sums));
+          if (reached === null) return null;
+          const notice = firstNotice(agent, budget, reached);
+          if (budget.onLimit === "stop") throw exceeded(agent, reached, clock.now());
+          return notice;
+        },
+        after(call) {
+          if (sums === null) return null;
+          sums = { ...sums, spending: addSpending(sums.spending, spent(call)) };
+          const reached = reachedLimit(usesOf(budget, sums));
+          return reached === null ? null : firstNotice(agent, budget, reached);
+        },
+      };
     },
     async report() {
       const withBudget = [...agents].flatMap(([name, { budget }]) => (budget === undefined ? [] : [{ name, budget }]));

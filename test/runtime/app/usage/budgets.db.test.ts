@@ -106,43 +106,70 @@ describeEachDatabase("budgets", (open) => {
     expect(harness.requests).toHaveLength(3);
   });
 
-  it("are read from the ledger before each call once half of one is used, and at most every five seconds before", async () => {
+  it("are read from the ledger before each call, however little of them is used", async () => {
     const database = await open();
-    let queries = 0;
-    let ms = 0;
     const agent = `agent-of-reads-${Math.random()}`;
     const budgets = createBudgets({
-      database: {
-        query: (...args: Parameters<typeof database.query>) => {
-          queries++;
-          return database.query(...args);
-        },
-      } as typeof database,
+      database,
       agents: new Map([[agent, { budget: stop({ daily_tokens: 100 }) }]]),
       timezone: "UTC",
-      clock: { now: () => new Date("2030-05-05T12:00:00Z"), monotonic: () => ms },
+      clock: at("2030-05-05T12:00:00Z"),
       logger: quietLogger,
     });
-    const call = { provider: "p", model: "m", inputTokens: 40, outputTokens: 5, cachedInputTokens: 0 };
-    for (let n = 0; n < 3; n++) await budgets.before(agent, []);
-    expect(queries).toBe(1);
-    ms = 5_000;
-    await budgets.before(agent, []);
-    expect(queries).toBe(2);
+    const turn = budgets.of(agent);
+    expect(await turn.before([])).toBeNull();
+    const call = { provider: "p", model: "m", inputTokens: 95, outputTokens: 5, cachedInputTokens: 0 };
     const counted = { ...call, cacheWriteInputTokens: 0, costUsd: null, day: "2030-05-05" };
-    budgets.after(agent, counted);
-    await budgets.before(agent, []);
-    expect(queries).toBe(2);
-    budgets.after(agent, counted);
-    // The ledger, which has neither call, is what decides.
-    expect(await budgets.before(agent, [])).toBeNull();
-    expect(queries).toBe(3);
+    expect(turn.after(counted)).toContain("100 of 100 tokens a day");
+    // The ledger, which does not have the call, is what decides.
+    expect(await turn.before([])).toBeNull();
     await used(agent, "2030-05-05", 100);
-    ms = 10_000;
-    await expect(budgets.before(agent, [])).rejects.toMatchObject({
+    await expect(turn.before([])).rejects.toMatchObject({
       code: "RUNTIME_BUDGET_EXCEEDED",
       details: { retryAfterS: 12 * 3_600 },
     });
     expect((await budgets.report()).get(agent)).toMatchObject({ state: "reached", limits: [{ used: 100, max: 100 }] });
+  });
+
+  it("are not passed by a node that has seen little of them, when another node uses them up", async () => {
+    const one = await start(stop({ daily_tokens: 40 }));
+    await one.say("one");
+    const two = await start(stop({ daily_tokens: 40 }), { agent: { name: one.agentName } });
+    await two.say("two");
+    await two.say("three");
+    await expect(one.say("four")).rejects.toMatchObject({ code: "RUNTIME_BUDGET_EXCEEDED" });
+    expect(one.requests).toHaveLength(1);
+  });
+
+  it("are not passed by a turn whose sums are read while another turn's call is counted", async () => {
+    const gate = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const harness = await start(stop({ daily_tokens: 40 }));
+    const database = await open();
+    let isSlow = false;
+    const budgets = createBudgets({
+      database: {
+        query: async (...args: Parameters<typeof database.query>) => {
+          const sums = await database.query(...args);
+          if (!isSlow) return sums;
+          isSlow = false;
+          asked.resolve();
+          await gate.promise;
+          return sums;
+        },
+      } as typeof database,
+      agents: new Map([[harness.agentName, { budget: stop({ daily_tokens: 40 }) }]]),
+      timezone: "UTC",
+      clock: realClock,
+      logger: quietLogger,
+    });
+    isSlow = true;
+    const slow = budgets.of(harness.agentName).before([]);
+    await asked.promise;
+    for (const word of ["one", "two", "three"]) await harness.say(word);
+    gate.resolve();
+    // As of the moment when it was asked.
+    expect(await slow).toBeNull();
+    await expect(budgets.of(harness.agentName).before([])).rejects.toMatchObject({ code: "RUNTIME_BUDGET_EXCEEDED" });
   });
 });
