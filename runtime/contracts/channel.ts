@@ -81,7 +81,7 @@ export interface OutboundMessage {
   /** What an earlier attempt has sent of it, where the channel said so with `keep`: the rest is still to be sent. */
   readonly sent?: EditResult;
   /** Messages that have shown what was written of it: they are changed into it, and what is left over of them is deleted. */
-  readonly draft?: EditResult;
+  readonly draft?: ShownDraft;
   /** An earlier attempt may have arrived: a platform that cannot rule out a second message says so to the reader. */
   readonly mayRepeat?: true;
   /** The turn waits for the answer to this, which `text` asks: a channel may offer the choices. */
@@ -93,6 +93,11 @@ export interface EditResult {
   readonly primary: string;
   /** Of the further messages, in their order. */
   readonly overflow: readonly string[];
+}
+
+export interface ShownDraft extends EditResult {
+  /** A further message of it may be there, whose id was not heard: what is sent may repeat it, although nothing else was sent before. */
+  readonly unheard?: true;
 }
 
 /** How a channel is, as /health, `cairn test` and doctor show it; the reason is for operators and holds no secret. */
@@ -183,8 +188,11 @@ export type CommandHandler = (command: CommandRequest) => Promise<CommandReply>;
 /** The message that was accepted under this key, or null; RUNTIME_CONFLICT where that was another one. */
 export type RepeatHandler = (identity: MessageIdentity) => Promise<EarlierMessage | null>;
 
-/** Stores what is sent so far of a message in parts; resolves when it is stored. */
-export type KeepSent = (sent: EditResult) => Promise<void>;
+/**
+ * Stores what is sent so far of a message in parts; resolves when it is stored. `more`: a further part is about to be sent, which may
+ * arrive without its id being heard.
+ */
+export type KeepSent = (sent: EditResult, more?: boolean) => Promise<void>;
 
 /** Who has written and is not the owner. */
 export interface Stranger {
@@ -240,6 +248,8 @@ export interface Channel {
     overflowIds?: readonly string[],
     /** Once it aborts, nothing more of the change is asked for: rejects between two messages. */
     signal?: AbortSignal,
+    /** For messages that are added: called before the first of them, and after each, as by `send`. */
+    keep?: KeepSent,
   ): Promise<EditResult | null>;
   /**
    * Milliseconds between two changes of a reply that is shown while it is written, by `send` and then `edit`. Absent: replies are

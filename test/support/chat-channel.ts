@@ -110,17 +110,22 @@ export function createChatChannel(id: string, platform: ChatPlatform): ChatChann
         const messageId = change(conversation, shown[index], piece) ?? put(conversation, piece, files);
         sent =
           sent === null ? { primary: messageId, overflow: [] } : { ...sent, overflow: [...sent.overflow, messageId] };
-        await keep?.(sent);
+        await keep?.(sent, index < pieces.length - 1);
       }
       remove(shown.slice(pieces.length));
       return sent;
     },
-    async edit(conversation, messageId, text, overflowIds = []): Promise<EditResult | null> {
+    async edit(conversation, messageId, text, overflowIds = [], _signal, keep): Promise<EditResult | null> {
       const ids = [messageId, ...overflowIds];
       const pieces = splitText(text, LIMIT);
-      const [primary, ...overflow] = pieces.map(
-        (piece, index) => change(conversation, ids[index], piece) ?? put(conversation, piece),
-      );
+      let [primary, ...overflow]: string[] = [];
+      for (const [index, piece] of pieces.entries()) {
+        if (primary !== undefined && index === ids.length) await keep?.({ primary, overflow }, true);
+        const shown = change(conversation, ids[index], piece) ?? put(conversation, piece);
+        if (primary === undefined) primary = shown;
+        else overflow = [...overflow, shown];
+        if (index >= ids.length) await keep?.({ primary, overflow }, index < pieces.length - 1);
+      }
       remove(ids.slice(pieces.length));
       return primary === undefined ? null : { primary, overflow };
     },

@@ -1,12 +1,12 @@
 /** Sends replies, questions and messages of turns through their channels: at least once, with growing pauses while a channel is unavailable. */
 
-import type { Attachment, Channel, EditResult } from "../../contracts/channel.ts";
+import type { Attachment, Channel, EditResult, ShownDraft } from "../../contracts/channel.ts";
 import type { Database } from "../../contracts/database.ts";
 import { CairnError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { AttachmentRef } from "../attachments/refs.ts";
 import type { AttachmentStore } from "../attachments/store.ts";
-import { HOLDS_UP, type OutboxPayload } from "./turn-rows.ts";
+import { HOLDS_UP, type OutboxPayload, UNHEARD } from "./turn-rows.ts";
 import { within } from "./within.ts";
 
 export interface Outbox {
@@ -35,6 +35,7 @@ interface OutboxRow {
   readonly attempts: number;
   /** The first message's id first. */
   readonly platform_ids: readonly string[];
+  /** UNHEARD at their end: there may be one more. */
   readonly draft_ids: readonly string[];
   /** Before this attempt. */
   readonly unsure: boolean;
@@ -114,7 +115,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
   async function send(row: OutboxRow): Promise<void> {
     const { conversation, user, text, question } = row.payload;
     const sentBefore = editResult(row.platform_ids);
-    const draft = editResult(row.draft_ids);
+    const draft = shownDraft(row.draft_ids);
     let isAsked = false;
     try {
       const files = await load(row.payload.attachments ?? [], row.turn_id);
@@ -253,6 +254,12 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
 
 function editResult([primary, ...overflow]: readonly string[]): EditResult | null {
   return primary === undefined ? null : { primary, overflow };
+}
+
+function shownDraft(ids: readonly string[]): ShownDraft | null {
+  const heard = ids.filter((id) => id !== UNHEARD);
+  const draft = editResult(heard);
+  return draft && heard.length < ids.length ? { ...draft, unheard: true } : draft;
 }
 
 function idsOf({ primary, overflow }: EditResult): string[] {

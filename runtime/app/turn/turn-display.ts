@@ -3,7 +3,7 @@
  * courtesy: a turn does not wait for it, and its reply is sent whole by the outbox, in the messages that have shown it.
  */
 
-import type { Channel } from "../../contracts/channel.ts";
+import type { Channel, KeepSent } from "../../contracts/channel.ts";
 import { CairnError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
@@ -88,6 +88,8 @@ class ShownWords {
   #ids: readonly string[];
   /** Those that are stored. */
   #kept: readonly string[];
+  /** There may be one more message, which cannot be changed. */
+  #isUnheard: boolean;
   #timer: NodeJS.Timeout | null = null;
   #change: Promise<void> | null = null;
   #failures = 0;
@@ -104,8 +106,9 @@ class ShownWords {
     this.#lease = lease;
     this.#kept = turn.draft?.ids ?? [];
     this.#ids = this.#kept.filter((id) => id !== UNHEARD);
+    this.#isUnheard = this.#ids.length < this.#kept.length;
     // A message of an earlier attempt may stand there for good: the reply below it says so, and is shown when it is whole.
-    this.#ended = this.#ids.length < this.#kept.length;
+    this.#ended = this.#isUnheard;
   }
 
   take(event: StreamEvent): void {
@@ -124,7 +127,8 @@ class ShownWords {
     // The rest of a longer one would undo what the outbox sends.
     this.#cancelled.abort();
     // Where that could not be done before: without it the reply would be sent as a new message.
-    if (!this.#lease.aborted && this.#ids.length > 0) await this.#keep(this.#ids).catch(() => undefined);
+    if (!this.#lease.aborted && this.#ids.length > 0)
+      await this.#keep(this.#ids, this.#isUnheard).catch(() => undefined);
   }
 
   end(): void {
@@ -165,8 +169,8 @@ class ShownWords {
     } catch (error) {
       const { retryAfterS } = error instanceof CairnError ? error.details : {};
       const isLost = error instanceof CairnError && error.code === "RUNTIME_LEASE_LOST";
-      // A first message that may have arrived is not sent again: the outbox sends the reply.
-      if (isLost || (retryAfterS === undefined && this.#ids.length === 0)) this.#ended = true;
+      // A message that may have arrived is not sent again: the outbox sends the reply.
+      if (isLost || this.#isUnheard || (retryAfterS === undefined && this.#ids.length === 0)) this.#ended = true;
       this.#logger.debug({ err: error, turnId: this.#turn.turnId }, "the words of a turn could not be shown");
       this.#failures++;
       return Math.max(Math.min(this.#pauseMs() * 2 ** this.#failures, MAX_PAUSE_MS), (retryAfterS ?? 0) * 1_000);
@@ -176,29 +180,32 @@ class ShownWords {
   async #show(text: string): Promise<void> {
     const { turnId, agent, channel, conversation, user } = this.#turn;
     const [primary, ...overflow] = this.#ids;
-    if (primary === undefined) {
-      await this.#keep([], [UNHEARD]);
-      const address = { channel, conversation, user };
-      try {
-        await this.#channel.send({ address, agent, turnId, text }, (sent) =>
-          this.#keep([sent.primary, ...sent.overflow]),
-        );
-      } catch (error) {
-        if (this.#ids.length === 0 && error instanceof CairnError && error.details.notTaken) await this.#keep([]);
-        throw error;
+    const keep: KeepSent = (sent, more) => this.#keep([sent.primary, ...sent.overflow], more);
+    try {
+      if (primary === undefined) {
+        await this.#keep([], true);
+        const address = { channel, conversation, user };
+        await this.#channel.send({ address, agent, turnId, text }, keep);
+        return;
       }
-      return;
+      const signal = AbortSignal.any([this.#cancelled.signal, this.#lease]);
+      const sent = await this.#channel.edit?.(conversation, primary, text, overflow, signal, keep);
+      if (sent) await keep(sent);
+    } catch (error) {
+      if (this.#isUnheard && error instanceof CairnError && error.details.notTaken) await this.#keep(this.#ids);
+      throw error;
     }
-    const signal = AbortSignal.any([this.#cancelled.signal, this.#lease]);
-    const sent = await this.#channel.edit?.(conversation, primary, text, overflow, signal);
-    if (sent) await this.#keep([sent.primary, ...sent.overflow]);
   }
 
-  /** Behind the turn's fence: on another node they are changed into its reply. */
-  async #keep(ids: readonly string[], stored = ids): Promise<void> {
+  /** Behind the turn's fence: on another node they are changed into its reply. `isUnheard`: one more may be there from now on. */
+  async #keep(ids: readonly string[], isUnheard = false): Promise<void> {
     this.#ids = ids;
-    if (stored.length === this.#kept.length && stored.every((id, index) => id === this.#kept[index])) return;
-    await this.#store.keepDraft(this.#turn, stored);
+    // Of all that was sent until now the ids are here; where this cannot be stored nothing more is sent.
+    this.#isUnheard = false;
+    const stored = isUnheard ? [...ids, UNHEARD] : ids;
+    const isStored = stored.length === this.#kept.length && stored.every((id, index) => id === this.#kept[index]);
+    if (!isStored) await this.#store.keepDraft(this.#turn, stored);
     this.#kept = stored;
+    this.#isUnheard = isUnheard;
   }
 }

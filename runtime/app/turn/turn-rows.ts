@@ -44,19 +44,22 @@ export interface ClaimedTurn {
 
 /** What is shown of a reply before it is whole. */
 export interface Draft {
-  /** The platform's ids of the messages that show it; UNHEARD alone: whether one does is not certain. */
+  /** The platform's ids of the messages that show it; UNHEARD at the end: whether one more does is not certain. */
   readonly ids: readonly string[];
   /** The beginning of the turn's text that has gone out for good. */
   readonly words: string;
 }
 
-/** In place of the id of a first message that was sent, and whose id was not heard. */
+/** In place of the id of a message that was sent, and whose id was not heard. */
 export const UNHEARD = "";
 
-/** Of a turn's draft, as SQL: the messages that are changed into what is sent next, and whether there may be one that cannot be. */
+/**
+ * Of a turn's draft, as SQL: the messages that are changed into what is sent next, with UNHEARD behind them as it is stored, and whether
+ * there may be one that cannot be changed.
+ */
 export function draftOf(turn: string): { readonly ids: string; readonly isUnheard: string } {
   return {
-    ids: `coalesce((select array_remove(platform_ids, '${UNHEARD}') from drafts where turn_id = ${turn}), '{}')`,
+    ids: `coalesce((select nullif(platform_ids, array['${UNHEARD}']) from drafts where turn_id = ${turn}), '{}')`,
     isUnheard: `exists (select 1 from drafts where turn_id = ${turn} and '${UNHEARD}' = any(platform_ids))`,
   };
 }

@@ -1,12 +1,18 @@
 /** Messages in parts, where they are longer than a platform takes: sent on from where an attempt ended, or changed into others. */
 
-import type { Channel, EditResult, KeepSent } from "../../contracts/channel.ts";
+import type { Channel, EditResult, KeepSent, OutboundMessage } from "../../contracts/channel.ts";
 
 /** What a channel's messages have in common; `edit` and `send` are those of the contract. */
 export type PartedMessages = Pick<Channel, "send"> & Required<Pick<Channel, "edit">>;
 
 /** For platforms that take a message twice where their first answer was not heard. */
 export const MAY_REPEAT = "(This may have reached you before.)";
+
+/** The note where a message may be the second one: a change repeats nothing. */
+export function repeatNote({ mayRepeat, sent, draft }: OutboundMessage): string {
+  const isNew = idsOf(sent).length >= idsOf(draft).length;
+  return mayRepeat && (isNew || draft?.unheard) ? MAY_REPEAT : "";
+}
 
 /** Codes of what comes before a connection: nothing of the request has left. */
 export const NOT_CONNECTED: ReadonlySet<string> = new Set([
@@ -28,9 +34,11 @@ export async function sendParts(
   keep: KeepSent | undefined,
 ): Promise<EditResult | null> {
   let sent = before ?? null;
-  for (const part of parts.slice(idsOf(sent).length)) {
+  const done = idsOf(sent).length;
+  for (const [index, part] of parts.entries()) {
+    if (index < done) continue;
     sent = withPart(sent, await part());
-    await keep?.(sent);
+    await keep?.(sent, index < parts.length - 1);
   }
   return sent;
 }
@@ -43,16 +51,20 @@ export async function changeParts<Piece>(
     put,
     remove,
     signal,
+    keep,
   }: {
     put(id: string | undefined, piece: Piece): Promise<string>;
     remove(ids: readonly string[]): Promise<void>;
     readonly signal: AbortSignal | undefined;
+    readonly keep: KeepSent | undefined;
   },
 ): Promise<EditResult | null> {
   let sent: EditResult | null = null;
   for (const [index, piece] of pieces.entries()) {
     signal?.throwIfAborted();
+    if (sent !== null && index === ids.length) await keep?.(sent, true);
     sent = withPart(sent, await put(ids[index], piece));
+    if (index >= ids.length) await keep?.(sent, index < pieces.length - 1);
   }
   if (sent === null) return null;
   signal?.throwIfAborted();

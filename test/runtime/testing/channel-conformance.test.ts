@@ -163,6 +163,27 @@ const BROKEN: Readonly<Record<string, readonly Broken[]>> = {
       "the messages that there are behind an edit",
     ],
   ],
+  "says with `keep` when an edit adds messages, before the first one and after each": [
+    [
+      editing((edit) => (conversation, id, text, more, signal) => edit(conversation, id, text, more, signal)),
+      "what `keep` was given",
+    ],
+    [
+      editing((edit) => async (conversation, id, text, more, signal, keep) => {
+        const result = await edit(conversation, id, text, more, signal, keep);
+        if (result) await keep?.(result);
+        return result;
+      }),
+      "what `keep` was given",
+    ],
+    [
+      editing((edit) => async (conversation, id, text, more = [], signal, keep) => {
+        if (more.length > 0) await keep?.({ primary: id, overflow: more }, true);
+        return edit(conversation, id, text, more, signal, keep);
+      }),
+      "for messages that are added",
+    ],
+  ],
   "changes what it has shown of a reply into the reply, and deletes what is left over": [
     [(right) => ({ ...right, draftPauseMs: () => 0 }), "has to be positive"],
     [sending((send, { draft: _, ...message }) => send(message)), "a draft became"],

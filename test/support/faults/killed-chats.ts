@@ -34,7 +34,7 @@ export const PLATFORMS = {
 export type Platform = keyof typeof PLATFORMS;
 
 /** How the model behaves until the node is killed. */
-type Model = "silent" | "slow" | "quick" | "long" | "calls";
+type Model = "silent" | "slow" | "growing" | "quick" | "long" | "calls";
 
 export interface ChatStep {
   readonly name: string;
@@ -90,6 +90,9 @@ export const CHAT_STEPS: readonly ChatStep[] = [
   statement("slow", "after", "turn:draft", false, 2),
   request("slow", "before", "change"),
   request("slow", "after", "change"),
+  // A draft that needs a second message.
+  request("growing", "before", "message", { nth: 2 }),
+  request("growing", "after", "message", { nth: 2, isRepeated: true }),
   { name: "in a tool call", model: "calls", at: "calls a tool", isRepeated: false, except: [] },
   statement("quick", "before", "turn:finish"),
   statement("quick", "after", "turn:finish"),
@@ -110,9 +113,11 @@ export const CHAT_STEPS: readonly ChatStep[] = [
 const MAY_REPEAT = "(This may have reached you before.)";
 const QUESTION = "the question";
 
+const LONG: ReadonlySet<Model> = new Set(["growing", "long"]);
+
 /** So many lines that a reply has several messages on each platform, or one. */
 function linesOf(model: Model): readonly string[] {
-  return Array.from({ length: model === "long" ? 90 : 12 }, (_, n) => `line ${n + 1} of ${"the reply ".repeat(6)}.`);
+  return Array.from({ length: LONG.has(model) ? 90 : 12 }, (_, n) => `line ${n + 1} of ${"the reply ".repeat(6)}.`);
 }
 
 /** The model's answer to the node that is killed is never whole where that is to happen before. */
@@ -120,7 +125,9 @@ function replyOf(model: Model, isKilled: boolean): FakeReply {
   const text = linesOf(model).map((line) => `${line}\n`);
   if (isKilled || model === "quick" || model === "long") return { text };
   if (model === "silent") return { fault: { kind: "hang" } };
-  if (model === "slow") return { text, paceMs: 700, hold: { gate: "never", after: text.length } };
+  const never = { gate: "never", after: text.length };
+  if (model === "slow") return { text, paceMs: 700, hold: never };
+  if (model === "growing") return { text, paceMs: 30, hold: never };
   return { toolCalls: [{ id: "c1", name: "shell", arguments: { command: "echo begun >> effects.txt; sleep 30" } }] };
 }
 
@@ -189,7 +196,7 @@ export function describeKilledChats(platform: Platform, steps: readonly ChatStep
       await expect.poll(() => chat.shown().at(-1)?.text, EVENTUALLY).toBe("Fine.");
       await expect.poll(() => chat.unacknowledged(), EVENTUALLY).toBe(0);
 
-      const isRepeated = step.isRepeated && (platform !== "Discord" || model === "slow");
+      const isRepeated = step.isRepeated && (platform !== "Discord" || model === "slow" || model === "growing");
       expect(countsOf(chat, lines).repeated > 0).toBe(isRepeated);
       const marked = chat.shown().filter(({ text }) => text.includes(MAY_REPEAT));
       if (isRepeated) expect(marked).toHaveLength(1);

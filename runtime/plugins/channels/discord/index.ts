@@ -55,8 +55,7 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
       typing.stopAll();
     },
     send: (message, keep) => messages.send(message, keep).catch(rethrow),
-    edit: (conversation, messageId, text, overflowIds, signal) =>
-      messages.edit(conversation, messageId, text, overflowIds, signal).catch(rethrow),
+    edit: (...change) => messages.edit(...change).catch(rethrow),
     draftPauseMs: () => PAUSE_MS,
     react: (conversation, messageId, emoji) => messages.react(conversation, messageId, emoji).catch(rethrow),
     startTyping: async (conversation) => typing.start(conversation),

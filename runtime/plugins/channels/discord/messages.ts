@@ -7,7 +7,7 @@ import type { Attachment, OutboundMessage } from "../../../contracts/channel.ts"
 import type { WaitingQuestion } from "../../../contracts/stream.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
 import { choicesOf, howToAnswer } from "../choices.ts";
-import { changeParts, idsOf, MAY_REPEAT, type PartedMessages, sendParts } from "../parts.ts";
+import { changeParts, idsOf, type PartedMessages, repeatNote, sendParts } from "../parts.ts";
 import type { DiscordApi, MessageBody } from "./api.ts";
 import { isRefused, refusalOf } from "./errors.ts";
 import { isSnowflake } from "./positions.ts";
@@ -69,7 +69,7 @@ export function createMessages(api: DiscordApi): Messages {
     // The parts that were sent are the same ones at each attempt: a note that has no room in the last text comes at the end.
     const last = texts.at(-1) ?? "";
     const sent = idsOf(message.sent).length;
-    const repeat = message.mayRepeat && sent >= shown.length ? MAY_REPEAT : "";
+    const repeat = repeatNote(message);
     const hasRoom = sent < texts.length && last.length + repeat.length + 2 <= MOST_TEXT;
     const repeated = repeat !== "" && hasRoom ? [...texts.slice(0, -1), `${last}\n\n${repeat}`] : texts;
     const written = repeated.map(
@@ -127,7 +127,7 @@ export function createMessages(api: DiscordApi): Messages {
       await remove(message.address.conversation, shown.slice(written));
       return sent;
     },
-    async edit(conversation, messageId, text, overflowIds = [], signal) {
+    async edit(conversation, messageId, text, overflowIds = [], signal, keep) {
       return changeParts([messageId, ...overflowIds], pieces(text), {
         async put(id, content) {
           if (id === undefined) return (await create(conversation, content, QUIET)).id;
@@ -136,6 +136,7 @@ export function createMessages(api: DiscordApi): Messages {
         },
         remove: (ids) => remove(conversation, ids),
         signal,
+        keep,
       });
     },
     react: (conversation, messageId, emoji) => api.react(conversation, messageId, emoji),

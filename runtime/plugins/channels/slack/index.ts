@@ -54,8 +54,7 @@ export function createSlackChannel({
       stopping.abort();
     },
     send: (message, keep) => messages.send(message, keep).catch(rethrow),
-    edit: (conversation, messageId, text, overflowIds, signal) =>
-      messages.edit(conversation, messageId, text, overflowIds, signal).catch(rethrow),
+    edit: (...change) => messages.edit(...change).catch(rethrow),
     draftPauseMs: createPace().pauseMs,
     react: (conversation, messageId, emoji) => messages.react(conversation, messageId, emoji).catch(rethrow),
     ...inbound.handlers,

@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import type { Attachment, OutboundMessage } from "../../../contracts/channel.ts";
 import { ChannelError } from "../../../contracts/errors.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
-import { changeParts, idsOf, MAY_REPEAT, type PartedMessages, sendParts } from "../parts.ts";
+import { changeParts, idsOf, type PartedMessages, repeatNote, sendParts } from "../parts.ts";
 import { isTime, type SlackAddress, slackAddress } from "./address.ts";
 import type { Content, SlackApi } from "./api.ts";
 import { isRefused, refusalOf } from "./errors.ts";
@@ -63,7 +63,7 @@ export function createMessages(api: SlackApi): Messages {
     const choice = question && buttons(question);
     const answer = question && choice === undefined ? typedAnswer(question) : undefined;
     const sent = idsOf(message.sent).length;
-    const repeat = message.mayRepeat && sent >= shown.length ? MAY_REPEAT : "";
+    const repeat = repeatNote(message);
     const texts = withNote(pieces(text), [notice, answer].filter(Boolean).join("\n\n"));
     // The parts that were sent are the same ones at each attempt: a note that has no room in the last text comes at the end.
     const repeated = withNote(texts, repeat);
@@ -113,7 +113,7 @@ export function createMessages(api: SlackApi): Messages {
       await remove(slackAddress(message.address.conversation).channel, shown.slice(written));
       return sent;
     },
-    async edit(conversation, messageId, text, overflowIds = [], signal) {
+    async edit(conversation, messageId, text, overflowIds = [], signal, keep) {
       const address = slackAddress(conversation);
       const { channel } = address;
       return changeParts([messageId, ...overflowIds], pieces(text), {
@@ -124,6 +124,7 @@ export function createMessages(api: SlackApi): Messages {
         },
         remove: (ids) => remove(channel, ids),
         signal,
+        keep,
       });
     },
     async react(conversation, messageId, emoji) {

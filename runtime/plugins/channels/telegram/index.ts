@@ -75,8 +75,7 @@ export function createTelegramChannel(needs: ChannelNeeds): Channel {
       typing.stopAll();
     },
     send: (message, keep) => messages.send(message, keep).catch(rethrow),
-    edit: (conversation, messageId, text, overflowIds, signal) =>
-      messages.edit(conversation, messageId, text, overflowIds, signal).catch(rethrow),
+    edit: (...change) => messages.edit(...change).catch(rethrow),
     draftPauseMs: (conversation) => (chatOf(conversation).chat < 0 ? GROUP_PAUSE_MS : PAUSE_MS),
     react: (conversation, messageId, emoji) => messages.react(conversation, messageId, emoji).catch(rethrow),
     startTyping: async (conversation) => typing.start(conversation),

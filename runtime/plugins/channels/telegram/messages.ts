@@ -5,7 +5,7 @@ import type { Message } from "grammy/types";
 import { LRUCache } from "lru-cache";
 import type { OutboundMessage } from "../../../contracts/channel.ts";
 import { choicesOf, howToAnswer } from "../choices.ts";
-import { changeParts, idsOf, MAY_REPEAT, type PartedMessages, sendParts } from "../parts.ts";
+import { changeParts, idsOf, type PartedMessages, repeatNote, sendParts } from "../parts.ts";
 import { chatOf } from "./chat-address.ts";
 import { isRefused, newNumberOf } from "./errors.ts";
 import { type Moves, messageAt, referenceTo } from "./moves.ts";
@@ -93,9 +93,7 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
   ): { readonly texts: number; readonly parts: readonly Part[] } {
     const { address, text, notice, question, attachments = [] } = message;
     const { chat, thread } = chatOf(address.conversation);
-    const isNew = idsOf(message.sent).length >= shown.length;
-    const repeat = message.mayRepeat && isNew ? MAY_REPEAT : undefined;
-    const notes = [notice, question && howToAnswer(question), repeat].filter(Boolean).join("\n\n");
+    const notes = [notice, question && howToAnswer(question), repeatNote(message)].filter(Boolean).join("\n\n");
     const written = withNotes(formatted(text), notes).map(
       (piece, index): Part =>
         // A draft may have been deleted, or is too old to be changed.
@@ -144,7 +142,7 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
       await remove(chatOf(message.address.conversation).chat, shown.slice(written));
       return sent;
     },
-    async edit(conversation, messageId, text, overflowIds = [], signal) {
+    async edit(conversation, messageId, text, overflowIds = [], signal, keep) {
       const { chat, thread } = chatOf(conversation);
       return changeParts([messageId, ...overflowIds], formatted(text), {
         async put(shown, piece) {
@@ -153,6 +151,7 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
         },
         remove: (references) => remove(chat, references),
         signal,
+        keep,
       });
     },
     async react(conversation, messageId, emoji) {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { EditResult } from "../../../contracts/channel.ts";
+import type { EditResult, KeepSent } from "../../../contracts/channel.ts";
 import { type CheckDefinition, idsOf, platformOf, present, reply, words, wordsIn } from "../support.ts";
 
 /** What becomes of replies: whole, once, and in messages that the platform takes. */
@@ -148,6 +148,30 @@ export const SENDING_CHECKS: readonly CheckDefinition[] = [
         );
         assert.deepEqual(wordsIn(shown().map((message) => message.text)), wordsIn([text]), "the words behind an edit");
       }
+    },
+  },
+  {
+    name: "says with `keep` when an edit adds messages, before the first one and after each",
+    needs: ["platform", "edit"],
+    async run(open) {
+      const { channel, conversation } = open;
+      const { mostText, shown } = platformOf(open);
+      const edit = present(channel.edit, "edit").bind(channel);
+      await channel.start();
+      const [primary = ""] = idsOf(await channel.send(reply(open, "w0;")));
+      const kept: { readonly ids: readonly string[]; readonly more: boolean; readonly out: number }[] = [];
+      const keep: KeepSent = async (sent, more = false) => {
+        kept.push({ ids: idsOf(sent), more, out: shown().length });
+      };
+      const ids = idsOf(await edit(conversation, primary, words(mostText * 2.5), [], undefined, keep));
+      assert.deepEqual(
+        kept,
+        ids.map((_, index) => ({ ids: ids.slice(0, index + 1), more: index < ids.length - 1, out: index + 1 })),
+        "what `keep` was given, and how many messages were out",
+      );
+      kept.length = 0;
+      await edit(conversation, primary, words(mostText * 1.5, 7), ids.slice(1), undefined, keep);
+      assert.deepEqual(kept, [], "`keep` is for messages that are added");
     },
   },
   {

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from "vitest";
 import type { Database } from "../../../../runtime/contracts/database.ts";
 import { ChannelError, MemoryError } from "../../../../runtime/contracts/errors.ts";
 import type { Tool } from "../../../../runtime/contracts/tool.ts";
-import { type ChatPlatform, chatPlatform, createChatChannel } from "../../../support/chat-channel.ts";
+import { type ChatChannel, type ChatPlatform, chatPlatform, createChatChannel } from "../../../support/chat-channel.ts";
 import { describeDatabase } from "../../../support/databases.ts";
 import { end, type HarnessOptions, hang, startHarness, text, toolCall } from "../../../support/turn-harness.ts";
 
@@ -181,6 +181,85 @@ describeDatabase("a reply that is being written", (open) => {
     await expect.poll(() => texts(platform).join(""), wait).toMatch(/^Hello …Hello there This turn was .*\(again\?\)$/);
   });
 
+  /** A further message is sent, and what `keep` is told of it then goes through `heard`. */
+  function whoseFurtherMessage(channel: ChatChannel, heard: () => Promise<void>): void {
+    const { edit } = channel;
+    channel.edit = async (conversation, id, value, overflow, signal, keep) =>
+      (await edit?.(conversation, id, value, overflow, signal, async (sent, more) => {
+        if (sent.overflow.length > 0) await heard();
+        await keep?.(sent, more);
+      })) ?? null;
+  }
+
+  it("is marked as a possible repetition where the node has died before it heard of a further message", async () => {
+    const database = await open();
+    const { script, say } = dictated("Hello", ", and a good morning", " to you");
+    const { platform, channel, harness } = await start(database, script);
+    const taken = Promise.withResolvers<void>();
+    whoseFurtherMessage(channel, () => {
+      taken.resolve();
+      return new Promise<never>(() => undefined);
+    });
+    await channel.hear(harness.message("hi"));
+    say(0);
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello …"]);
+    say(1);
+    await taken.promise;
+    expect(texts(platform).join("")).toBe("Hello, and a good morning …");
+    await harness.die();
+    const second = await start(database, () => [text("Hello, and a good morning"), end()], {
+      platform,
+      ...harness.next,
+    });
+    onTestFinished(() => second.harness.stop());
+    await expect.poll(() => texts(platform).at(-1), wait).toMatch(/\(again\?\)$/);
+    const [first, unheard, ...rest] = platform.messages;
+    expect([first?.id, unheard?.text]).toEqual(["m1", "morning …"]);
+    expect([first?.text, ...rest.map((message) => message.text)].join("")).toMatch(
+      /^Hello, and a good morning This turn was .*\(again\?\)$/,
+    );
+  });
+
+  it("is not gone on with where a further message may have arrived, and the reply says so", async () => {
+    const { script, say } = dictated("Hello", ", and a good morning", " to all", "");
+    const { platform, channel, harness } = await start(await open(), script);
+    onTestFinished(() => harness.stop());
+    let tries = 0;
+    whoseFurtherMessage(channel, async () => {
+      tries++;
+      throw new ChannelError("CHANNEL_CONNECTION_LOST", "gone");
+    });
+    await channel.hear(harness.message("hi"));
+    say(0);
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello …"]);
+    say(1);
+    await expect.poll(() => tries, wait).toBe(1);
+    say(2);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect([tries, texts(platform).join("")]).toEqual([1, "Hello, and a good morning …"]);
+    say(3);
+    await expect.poll(() => texts(platform).at(-1), wait).toMatch(/\(again\?\)$/);
+    expect(texts(platform)).toHaveLength(4);
+  });
+
+  it("is gone on with where a further message was refused, and nothing is marked", async () => {
+    const { script, say } = dictated("Hello", ", and a good morning", "");
+    const { platform, channel, harness } = await start(await open(), script);
+    onTestFinished(() => harness.stop());
+    let tries = 0;
+    platform.check = (value) => {
+      if (!value.startsWith("morning") || ++tries > 1) return;
+      throw new ChannelError("CHANNEL_CONNECTION_LOST", "slow down", { notTaken: true });
+    };
+    await channel.hear(harness.message("hi"));
+    say(0);
+    await expect.poll(() => texts(platform), wait).toEqual(["Hello …"]);
+    say(1);
+    await expect.poll(() => texts(platform).join(""), wait).toBe("Hello, and a good morning …");
+    say(2);
+    await expect.poll(() => texts(platform).join(""), wait).toBe("Hello, and a good morning");
+  });
+
   it("waits as long as the platform asks for, and is not in the way of the reply", async () => {
     const { script, say } = dictated("Hello", ", and", " good day");
     const { platform, channel, harness } = await start(await open(), script);
@@ -298,19 +377,22 @@ describeDatabase("a reply that is being written", (open) => {
     await expect.poll(() => texts(platform), wait).toEqual(["One moment.", "Hello there"]);
   });
 
-  it("becomes the reply though its message could not be stored with the turn at first", async () => {
+  it.each([
+    ["before it is sent", 1],
+    ["with its id", 2],
+  ])("becomes the reply though its message could not be stored with the turn at first: %s", async (_, nth) => {
     const { script, say } = dictated("Hello", " there");
     const { platform, channel, harness } = await start(await open(), script);
     onTestFinished(() => harness.stop());
     const { keepDraft } = harness.store;
     let tries = 0;
     harness.store.keepDraft = async (...args) => {
-      if (++tries === 1) throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
+      if (++tries === nth) throw new MemoryError("MEMORY_UNAVAILABLE", "The database cannot be reached.");
       return keepDraft.apply(harness.store, args);
     };
     await channel.hear(harness.message("hi"));
     say(0);
-    await expect.poll(() => tries, wait).toBe(1);
+    await expect.poll(() => tries, wait).toBe(nth);
     say(1);
     await expect.poll(() => texts(platform), wait).toEqual(["Hello there"]);
     expect(platform.messages[0]?.id).toBe("m1");

@@ -950,6 +950,10 @@ describe("a Discord channel", () => {
       const sent = (await channel.send(reply(bot, "a draft …"))) ?? undefined;
       await channel.send(reply(bot, "a reply", { mayRepeat: true, ...(sent ? { draft: sent } : {}) }));
       expect(textsOf(bot).at(-1)).toBe("a reply");
+      await channel.send(
+        reply(bot, "a reply", { mayRepeat: true, ...(sent ? { draft: { ...sent, unheard: true } } : {}) }),
+      );
+      expect(textsOf(bot).at(-1)).toBe("a reply\n\n(This may have reached you before.)");
     });
 
     it("no part twice where the connection breaks in the middle of sending", async () => {
