@@ -4,11 +4,11 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { decorrelatedJitterGenerator, ExponentialBackoff } from "cockatiel";
 import type { ChannelState, Receiver, ReceptionPosition } from "../contracts/channel.ts";
 import { CairnError, RuntimeError } from "../contracts/errors.ts";
 import type { Clock, Logger } from "../contracts/ports.ts";
 import type { LeaseTable } from "./leases.ts";
+import { type FailedAttempts, type Reconnect, Reconnection } from "./reconnection.ts";
 
 /** What one channel receives with. */
 export interface ReceivingChannel {
@@ -17,13 +17,6 @@ export interface ReceivingChannel {
   readonly platform: string;
   readonly receiver: Receiver;
   readonly reconnect: Reconnect;
-}
-
-/** Pauses between attempts in milliseconds; `maxRetries` of them in a row without success, and the channel counts as down. */
-export interface Reconnect {
-  readonly maxRetries: number;
-  readonly initialDelayMs: number;
-  readonly maxDelayMs: number;
 }
 
 export interface Receivers {
@@ -258,11 +251,8 @@ class ChannelReceiver {
   }
 
   async #receive(signal: AbortSignal): Promise<void> {
-    const { id, receiver, reconnect } = this.#channel;
-    const { initialDelayMs: initialDelay, maxDelayMs: maxDelay, maxRetries } = reconnect;
-    const backoff = new ExponentialBackoff({ generator: decorrelatedJitterGenerator, initialDelay, maxDelay });
-    let pauses = backoff.next();
-    let failures = 0;
+    const { receiver, reconnect } = this.#channel;
+    const reconnection = new Reconnection(reconnect);
     this.state = { state: "connecting", reason: "it connects" };
     while (!signal.aborted) {
       this.#isReceiving = true;
@@ -272,22 +262,32 @@ class ChannelReceiver {
           position: this.#position,
           connected: (reason) => {
             if (signal.aborted) return;
-            failures = 0;
-            pauses = backoff.next();
+            reconnection.connected();
             this.state = reason === undefined ? { state: "up", reason: null } : { state: "degraded", reason };
           },
         })
         .catch((reason: unknown) => reason);
       this.#isReceiving = false;
       if (signal.aborted) return;
-      failures++;
-      const reason = error instanceof Error ? error.message : "the connection has ended";
-      this.state = { state: failures > maxRetries ? "down" : "connecting", reason };
-      const cause = error instanceof CairnError ? { reason } : { err: error };
-      this.#deps.logger.warn({ channel: id, failures, ...cause }, "a channel has lost its connection");
-      await sleep(pauses.duration, undefined, { signal }).catch(() => undefined);
-      pauses = pauses.next({});
+      const attempts = reconnection.failed();
+      this.#noteFailure(error, attempts);
+      await sleep(attempts.pauseMs, undefined, { signal }).catch(() => undefined);
     }
+  }
+
+  #noteFailure(error: unknown, { count: failures, isDown }: FailedAttempts): void {
+    const { logger } = this.#deps;
+    const { id: channel } = this.#channel;
+    const reason = error instanceof Error ? error.message : "the connection has ended";
+    // A node that stood still for longer than its lease receives until it notices: what is sent goes out meanwhile.
+    if (error instanceof CairnError && error.details.overlap && !isDown) {
+      this.state = { state: "degraded", reason };
+      logger.info({ channel, failures, reason }, "another program still receives for the account of a channel");
+      return;
+    }
+    this.state = { state: isDown ? "down" : "connecting", reason };
+    const cause = error instanceof CairnError ? { reason } : { err: error };
+    logger.warn({ channel, failures, ...cause }, "a channel has lost its connection");
   }
 }
 

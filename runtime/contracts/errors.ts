@@ -166,6 +166,8 @@ export interface ErrorDetails {
   readonly retryable?: false;
   /** Of a channel: the platform has not taken what was sent, for certain. */
   readonly notTaken?: true;
+  /** Of a channel: another receiver has the account's messages at the moment, which may be one that is about to end. */
+  readonly overlap?: true;
   /** What the reader can do about it, as one sentence. */
   readonly hint?: string;
   /** Last lines of the program that failed, oldest first; without secrets. */

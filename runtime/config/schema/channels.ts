@@ -37,8 +37,10 @@ const channel = section({
   channel_bindings: mapping(text(), text("an agent's name")).prefault({}).describe("Channel id to agent name."),
   reconnect: section({
     max_retries: integer({ min: 0 }).prefault(10).describe("Attempts in a row before the channel is reported as down."),
-    initial_delay: duration({ min: 10 }).prefault("1s"),
-    max_delay: duration({ min: 10 }).prefault("60s"),
+    initial_delay: duration({ min: 10 })
+      .prefault("1s")
+      .describe("The first pause, which doubles with each attempt in a row; up to half of each is left out at random."),
+    max_delay: duration({ min: 10 }).prefault("60s").describe("What pauses grow to."),
   })
     .prefault({})
     .describe("Exponential backoff with jitter."),

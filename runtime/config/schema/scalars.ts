@@ -14,7 +14,7 @@ const DURATION_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_0
 const SIZE = /^(\d+(?:\.\d+)?)\s*(k|m|g|t|ki|mi|gi|ti)?b?$/i;
 const COUNT = /^(\d+(?:\.\d+)?)(k|m)?$/i;
 /** The longest wait that a Node timer can hold. */
-const LONGEST_MS = 2_147_483_647;
+export const LONGEST_MS = 2_147_483_647;
 
 export type Section<Shape extends z.ZodRawShape> = z.ZodObject<Shape, z.core.$strip>;
 

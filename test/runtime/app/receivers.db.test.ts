@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createLeaseTable, type LeaseTable } from "../../../runtime/app/leases.ts";
 import { createReceivers, type Receivers } from "../../../runtime/app/receivers.ts";
 import type { Receiver, Reception } from "../../../runtime/contracts/channel.ts";
+import { ChannelError } from "../../../runtime/contracts/errors.ts";
 import { describeEachDatabase } from "../../support/databases.ts";
 import { until } from "../../support/eventually.ts";
 import { quietLogger } from "../../support/quiet-logger.ts";
@@ -198,6 +199,35 @@ describeEachDatabase("receivers", (open) => {
     );
     works = true;
     await isUp(one);
+  });
+
+  it("is degraded while another program still receives for the account, then up; and down where that does not end", async () => {
+    const { receiver } = platform();
+    const { node } = await nodes();
+    const states: unknown[] = [];
+    const isOver = new AbortController();
+    let attempts = 0;
+    const one: Receivers = node(
+      "one",
+      receiver("one", async (reception) => {
+        states.push(one?.state("chat"));
+        if (++attempts === 3) return untilAborted({ ...reception, signal: isOver.signal });
+        throw new ChannelError("CHANNEL_CONNECTION_LOST", "another program receives", { overlap: true });
+      }),
+    );
+    await isUp(one);
+    isOver.abort();
+    await until(() => states.length > 6);
+    const reason = "another program receives";
+    const degraded = { state: "degraded", reason };
+    expect(states.slice(1, 7)).toEqual([
+      degraded,
+      degraded,
+      { state: "connecting", reason: "the connection has ended" },
+      degraded,
+      { state: "down", reason },
+      { state: "down", reason },
+    ]);
   });
 
   it("says what does not work of a channel that receives all the same", async () => {

@@ -5,13 +5,14 @@ import { CairnError, ChannelError } from "../../../contracts/errors.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
 import { NOT_CONNECTED } from "../parts.ts";
 
-/** CHANNEL_CONNECTION_LOST, with the pause that Telegram asks for; errors of the service's own are left as they are. */
+/** CHANNEL_CONNECTION_LOST, with the pause that Telegram asks for, and whether another program receives; errors of the service's own are left as they are. */
 export function connectionError(error: unknown): CairnError {
   if (error instanceof CairnError) return error;
   const retryAfterS = error instanceof GrammyError ? error.parameters.retry_after : undefined;
   return new ChannelError("CHANNEL_CONNECTION_LOST", sentenceOf(error), {
     ...(retryAfterS === undefined ? {} : { retryAfterS }),
     ...(isNotTaken(error) ? { notTaken: true } : {}),
+    ...(isOverlap(error) ? { overlap: true } : {}),
   });
 }
 
@@ -36,6 +37,11 @@ export function newNumberOf(error: unknown): number | undefined {
   return error instanceof GrammyError ? error.parameters.migrate_to_chat_id : undefined;
 }
 
+/** Also refused are polls while a webhook is set. */
+function isOverlap(error: unknown): boolean {
+  return error instanceof GrammyError && error.error_code === 409 && !error.description.includes("webhook");
+}
+
 function sentenceOf(error: unknown): string {
   if (error instanceof GrammyError) return refusalOf(error);
   if (!(error instanceof HttpError)) return "Telegram cannot be asked.";
@@ -45,15 +51,16 @@ function sentenceOf(error: unknown): string {
     : `Telegram cannot be reached (${why}).`;
 }
 
-function refusalOf({ error_code: code, description }: GrammyError): string {
+function refusalOf(error: GrammyError): string {
+  const { error_code: code, description } = error;
   if (code === 401 || (code === 404 && description === "Not Found")) {
     return "Telegram refuses the bot's token: it was revoked, or is mistyped. @BotFather shows the present one (/token).";
   }
-  if (code === 409 && description.includes("webhook")) {
-    return "A webhook is set for this bot, so that its messages go there. Remove it with the method deleteWebhook of the Bot API.";
+  if (isOverlap(error)) {
+    return "Another program receives this bot's messages, which only one may. End it, or give the node a bot of its own.";
   }
   if (code === 409) {
-    return "Another program receives this bot's messages, which only one may. End it, or give the node a bot of its own.";
+    return "A webhook is set for this bot, so that its messages go there. Remove it with the method deleteWebhook of the Bot API.";
   }
   return `Telegram answers ${code}: ${description}.`;
 }
