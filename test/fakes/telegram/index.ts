@@ -74,7 +74,13 @@ export async function openTelegramFake(): Promise<TelegramFake> {
     if (file !== undefined) return sendFile(bot, decodeURIComponent(name), response);
     const body = await bodyOf(request);
     const closed = new AbortController();
-    response.on("close", () => closed.abort());
+    const close = (): void => closed.abort();
+    // What comes over other connections may be read before this one is closed on both sides.
+    request.socket.once("end", close);
+    response.on("close", () => {
+      request.socket.off("end", close);
+      close();
+    });
     await bot?.holds.pass("before", { method: name, body });
     const result = await called(bot, name, { body, signal: closed.signal }).catch((error: unknown) => {
       if (error instanceof Refusal) return error;

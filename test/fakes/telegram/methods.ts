@@ -1,5 +1,6 @@
 /** The methods of the Bot API that a bot of ours calls, with their refusals in the platform's words. */
 
+import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { type BotCall, type BotState, Refusal, type SentMessage, tooMany } from "./bot.ts";
 import { checkedEntities } from "./entities.ts";
@@ -91,7 +92,10 @@ export const methods: Readonly<Record<string, Method>> = {
   },
 };
 
-/** The platform ends the poll that is open when another begins; here the newcomer is refused, so that none passes unseen. */
+/**
+ * The platform ends the poll that is open when another begins; here the newcomer is refused, so that none passes unseen. Open is one
+ * whose client has not closed it.
+ */
 async function getUpdates(bot: BotState, { body, signal }: BotCall): Promise<unknown> {
   if (bot.webhook !== "") {
     throw new Refusal(
@@ -99,6 +103,7 @@ async function getUpdates(bot: BotState, { body, signal }: BotCall): Promise<unk
       "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
     );
   }
+  await ended(bot);
   if (bot.polls.open > 0) {
     bot.polls.refused++;
     throw new Refusal(
@@ -120,6 +125,11 @@ async function getUpdates(bot: BotState, { body, signal }: BotCall): Promise<unk
   } finally {
     bot.polls.open--;
   }
+}
+
+/** A poll that was closed before the newcomer asked has ended when all that its sockets had received until then is read. */
+async function ended({ polls }: BotState): Promise<void> {
+  for (let turns = 0; turns < 3 && polls.open > 0; turns++) await setImmediate();
 }
 
 interface Text extends Pick<SentMessage, "text" | "entities"> {}

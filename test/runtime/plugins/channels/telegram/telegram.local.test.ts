@@ -226,6 +226,19 @@ describe("a Telegram channel", () => {
       expect(bot.state.polls).toMatchObject({ most: 1, refused: 0 });
     });
 
+    it("confirms at its end what the open poll has told, and is not refused for that poll", async () => {
+      const { bot, channel, accepted } = await connected();
+      for (let n = 1; n <= 20; n++) {
+        const { end } = receiving(channel);
+        bot.say(`${n}`);
+        await until(() => accepted.length === n && bot.state.confirmed.length === n && bot.state.polls.open === 1);
+        // Leaves a connection that the next request can use at once.
+        await channel.send(reply("an answer"));
+        await end();
+      }
+      expect(bot.state.polls).toEqual({ open: 0, most: 1, refused: 0 });
+    });
+
     it("runs no command twice where the connection was lost before it was confirmed", async () => {
       const { fake, bot, channel, commands, handlers } = await connected();
       bot.say("/new");
@@ -796,10 +809,13 @@ describe("a Telegram channel", () => {
     it("a note where a message may have been sent before, and none where an edit cannot repeat it", async () => {
       const { bot, channel } = await ready();
       await channel.send(reply("hello", { mayRepeat: true }));
-      await channel.send(reply("hello again", { mayRepeat: true, draft: { primary: "1", overflow: [] } }));
+      const draft = { primary: "1", overflow: [] };
+      await channel.send(reply("hello again", { mayRepeat: true, draft }));
+      await channel.send(reply("hello once more", { mayRepeat: true, draft: { ...draft, unheard: true } }));
       expect(bot.state.calls.map(({ body }) => body["text"])).toEqual([
         "hello\n\n(This may have reached you before.)",
         "hello again",
+        "hello once more\n\n(This may have reached you before.)",
       ]);
       const lost = (error: Refusal) => {
         bot.state.refuse = () => error;
