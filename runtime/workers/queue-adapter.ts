@@ -50,8 +50,8 @@ async function untilLocksAreFree<T>(send: () => Promise<T>): Promise<T> {
     try {
       return await send();
     } catch (error) {
-      const gaveWay = error instanceof MemoryError && error.code === "MEMORY_LOCK_TIMEOUT";
-      if (!gaveWay || attempt === ATTEMPTS) throw error;
+      const isLocked = error instanceof MemoryError && error.code === "MEMORY_LOCK_TIMEOUT";
+      if (!isLocked || attempt === ATTEMPTS) throw error;
     }
   }
 }

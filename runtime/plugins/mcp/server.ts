@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { decorrelatedJitterGenerator, ExponentialBackoff } from "cockatiel";
+import { ExponentialBackoff, halfJitterGenerator } from "cockatiel";
 import type { ChangedMcpTools, McpServerReport } from "../../app/api.ts";
 import type { ToolRegistry } from "../../app/tool-registry.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
@@ -108,7 +108,7 @@ export class McpServer {
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const backoff = new ExponentialBackoff({
-      generator: decorrelatedJitterGenerator,
+      generator: halfJitterGenerator,
       initialDelay: FIRST_PAUSE_MS,
       maxDelay: LONGEST_PAUSE_MS,
     });
