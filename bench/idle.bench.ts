@@ -4,6 +4,8 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OWNER } from "../test/fakes/discord/bot.ts";
 import { openDiscordFake } from "../test/fakes/discord/index.ts";
+import { openSlackFake } from "../test/fakes/slack/index.ts";
+import { OWNER as SLACK_OWNER } from "../test/fakes/slack/workspace.ts";
 import { openTelegramFake } from "../test/fakes/telegram/index.ts";
 import { createDeployment, type NodeProcess, startNode } from "../test/support/node-process.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
@@ -16,19 +18,24 @@ const REST_MS = 15_000;
 const WATCHED_MS = 60_000;
 
 export const bench: Bench = {
-  about: "wake-ups of idle nodes at the same time: without a chat channel, with Telegram, with Discord",
+  about: "wake-ups of idle nodes at the same time: without a chat channel, with Telegram, with Discord, with Slack",
   async run(context) {
     const model = await startModel(context);
     const telegram = await openTelegramFake();
     context.defer(() => telegram.close());
     const discord = await openDiscordFake();
     context.defer(() => discord.close());
-    const [chat, server] = [telegram.bot(), discord.bot()];
+    const slack = await openSlackFake();
+    context.defer(() => slack.close());
+    const [chat, server, app] = [telegram.bot(), discord.bot(), slack.app()];
     const nodes = new Map<string, NodeProcess>();
     const variants = {
       "no chat channel": {},
       Telegram: { telegram: { token: chat.token, owner_id: 1, base_url: telegram.url } },
       Discord: { discord: { token: server.token, owner_id: OWNER, base_url: discord.url } },
+      Slack: {
+        slack: { token: app.state.token, app_token: app.state.appToken, owner_id: SLACK_OWNER, base_url: slack.url },
+      },
     };
     for (const [name, channels] of Object.entries(variants)) nodes.set(name, await idleNode(context, model, channels));
     await sleep(REST_MS, undefined, { signal: context.signal });
@@ -36,6 +43,7 @@ export const bench: Bench = {
     const before = await wakeUpsOf(nodes);
     const calls = chat.state.calls.length;
     const beats = server.state.gateway.heartbeats;
+    const asked = app.state.calls.length;
     await sleep(WATCHED_MS, undefined, { signal: context.signal });
     const after = await wakeUpsOf(nodes);
     context.together(() => {
@@ -44,6 +52,7 @@ export const bench: Bench = {
         context.value({ name: `wake-ups of the main thread, ${name}`, unit: "1/s" }, perSecond);
       }
       context.value({ name: "requests to Telegram", unit: "in a minute" }, chat.state.calls.length - calls);
+      context.value({ name: "requests to Slack", unit: "in a minute" }, app.state.calls.length - asked);
       context.value({ name: "heartbeats to Discord", unit: "in a minute" }, server.state.gateway.heartbeats - beats);
     });
   },

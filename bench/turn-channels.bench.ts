@@ -3,6 +3,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { OWNER } from "../test/fakes/discord/bot.ts";
 import { openDiscordFake } from "../test/fakes/discord/index.ts";
+import { openSlackFake } from "../test/fakes/slack/index.ts";
+import { OWNER as SLACK_OWNER } from "../test/fakes/slack/workspace.ts";
 import { openTelegramFake } from "../test/fakes/telegram/index.ts";
 import { createDeployment } from "../test/support/node-process.ts";
 import type { Bench, BenchContext } from "./support/bench.ts";
@@ -24,16 +26,23 @@ const GOAL = { of: "value", atMost: 1.1 } as const;
 type Reply = (session: number, text: string) => Promise<number>;
 
 export const bench: Bench = {
-  about: `from a message to its reply, ${SESSIONS} sessions at once: Telegram, Discord and the agent channel of one node, in turns`,
+  about: `from a message to its reply, ${SESSIONS} sessions at once: Telegram, Discord, Slack and the agent channel of one node, in turns`,
   async run(context) {
     const model = await startModel(context);
     const telegram = await openTelegramFake();
     context.defer(() => telegram.close());
     const discord = await openDiscordFake();
     context.defer(() => discord.close());
-    const [chat, server] = [telegram.bot(), discord.bot()];
+    const slack = await openSlackFake();
+    context.defer(() => slack.close());
+    const [chat, server, app] = [telegram.bot(), discord.bot(), slack.app()];
     const deployment = await createDeployment({
-      env: { TELEGRAM_TOKEN: chat.token, DISCORD_TOKEN: server.token },
+      env: {
+        TELEGRAM_TOKEN: chat.token,
+        DISCORD_TOKEN: server.token,
+        SLACK_TOKEN: app.state.token,
+        SLACK_APP_TOKEN: app.state.appToken,
+      },
       config: {
         providers: { model: { kind: "openai-compatible", base_url: model, model: "fake", api_key: "none" } },
         agents: { main: { provider: "model" } },
@@ -42,6 +51,12 @@ export const bench: Bench = {
         channels: {
           telegram: { token: "${TELEGRAM_TOKEN}", owner_id: 1, base_url: telegram.url },
           discord: { token: "${DISCORD_TOKEN}", owner_id: OWNER, base_url: discord.url },
+          slack: {
+            token: "${SLACK_TOKEN}",
+            app_token: "${SLACK_APP_TOKEN}",
+            owner_id: SLACK_OWNER,
+            base_url: slack.url,
+          },
         },
       },
     });
@@ -50,6 +65,7 @@ export const bench: Bench = {
       const client = new TurnClient(node, context.signal);
       context.defer(() => client.close());
       const rooms = Array.from({ length: SESSIONS }, () => server.channel());
+      const places = Array.from({ length: SESSIONS }, () => app.channel());
       const variants: Readonly<Record<string, Reply>> = {
         agent: (session, text) => client.wholeReply(`session-${session}`, text),
         telegram: (session, text) => {
@@ -65,6 +81,12 @@ export const bench: Bench = {
           // The message itself, and the reply.
           return until(context, () => (room?.messages.length ?? 0) > before + 1);
         },
+        slack: (session, text) => {
+          const place = app.state.channels.get(places[session] ?? "");
+          const before = place?.messages.length ?? 0;
+          app.say(text, { channel: places[session] ?? "" });
+          return until(context, () => (place?.messages.length ?? 0) > before + 1);
+        },
       };
       await receiving(context, async () => (await node.call<Health>("/health")).channels);
       await compare(context, variants);
@@ -79,7 +101,7 @@ interface Health {
 async function receiving(context: BenchContext, read: () => Promise<Health["channels"]>): Promise<void> {
   const areUp = async (): Promise<boolean> => {
     const channels = await read();
-    return [channels["telegram"], channels["discord"]].every((one) => one?.state === "up");
+    return [channels["telegram"], channels["discord"], channels["slack"]].every((one) => one?.state === "up");
   };
   while (!(await areUp())) await sleep(100, undefined, { signal: context.signal });
 }
@@ -98,7 +120,7 @@ async function compare(context: BenchContext, variants: Readonly<Record<string, 
   context.together(() => {
     for (const [name, values] of times) context.samples({ name: `whole reply, ${name}`, unit: "ms" }, values);
     const agent = stats(times.get("agent") ?? []).p95;
-    for (const name of ["telegram", "discord"]) {
+    for (const name of ["telegram", "discord", "slack"]) {
       const ratio = stats(times.get(name) ?? []).p95 / agent;
       context.value({ name: `whole reply, ${name} / agent, p95`, unit: "x", goal: GOAL }, ratio);
     }

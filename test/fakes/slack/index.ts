@@ -72,6 +72,13 @@ export interface Said {
 let apps = 0;
 
 export async function startSlackFake(): Promise<SlackFake> {
+  const fake = await openSlackFake();
+  onTestFinished(() => fake.close());
+  return fake;
+}
+
+/** Its caller closes it. */
+export async function openSlackFake(): Promise<SlackFake> {
   const workspaces: Workspace[] = [];
   const files = new Map<string, () => AsyncIterable<Buffer> | Iterable<Buffer>>();
   const fake = { fault: "none" as SlackFake["fault"] };
@@ -169,7 +176,6 @@ export async function startSlackFake(): Promise<SlackFake> {
     server.close();
     await once(server, "close");
   };
-  onTestFinished(() => close());
   return Object.assign(fake, {
     url: `${address}/api`,
     app() {
