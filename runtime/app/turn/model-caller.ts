@@ -8,6 +8,7 @@ import type { TurnInfo } from "../../contracts/hooks.ts";
 import { type Message, NO_USAGE, type ToolCall, type Usage } from "../../contracts/message.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { ChatChunk, ChatOptions, ChatReply, Provider } from "../../contracts/provider.ts";
+import { AnswerSize } from "../../domain/answer-size.ts";
 import type { ModelRef } from "../../domain/model-ref.ts";
 import { redactPrompt } from "../../domain/redaction.ts";
 import { type CountedCall, countCall, type Prices } from "../../domain/usage.ts";
@@ -46,12 +47,15 @@ const FALLBACK_CODES: ReadonlySet<string> = new Set([
   "PROVIDER_CIRCUIT_OPEN",
 ]);
 
+/** Characters of half an answer that another model is asked to go on from; more would not fit beside the conversation. */
+const MOST_CONTINUED = 400_000;
+
 export type ModelCaller = (call: ModelCall) => Promise<ChatReply>;
 
 interface FailedCall {
   readonly error: CairnError;
-  /** Text was passed on. */
-  readonly saidText: boolean;
+  /** Characters of text that were passed on. */
+  readonly said: number;
   /** Null where no reply broke off: no call was made, or a hook has refused a whole reply. */
   readonly interrupted: InterruptedReply | null;
 }
@@ -114,13 +118,14 @@ export function createModelCaller(deps: {
       call.signal,
     );
     const { messages, options } = redactPrompt(prepared, redact);
-    let saidText = false;
+    let said = 0;
     let whole = false;
     let interrupted: InterruptedReply = { model, usage: NO_USAGE };
     try {
-      const reply = await collect(provider.chatStream(messages, options), call.signal, (chunk) => {
+      const size = new AnswerSize((bound) => endless(ref.provider, bound));
+      const reply = await collect(provider.chatStream(messages, options), call.signal, size, (chunk) => {
         if (chunk.type === "text") {
-          saidText ||= chunk.text !== "";
+          said += chunk.text.length;
           call.onText(chunk.text);
         }
         if (chunk.type === "reasoning") call.onReasoning(chunk.text);
@@ -140,7 +145,7 @@ export function createModelCaller(deps: {
       // A server that refuses a request for what it holds does answer.
       permit.end(FALLBACK_CODES.has(failure.code) ? "failed" : "succeeded", failure);
       await hooks.run("provider:error", { ...call.turn, provider: ref.provider, error });
-      return { error: failure, saidText, interrupted: whole ? null : interrupted };
+      return { error: failure, said, interrupted: whole ? null : interrupted };
     }
   }
 
@@ -150,30 +155,39 @@ export function createModelCaller(deps: {
     for (const [index, ref] of call.chain.entries()) {
       const outcome = await callOne(call, ref, messages);
       if ("reply" in outcome) return outcome.reply;
-      const { error, saidText, interrupted } = outcome;
+      const { error, said, interrupted } = outcome;
       failure ??= error;
       const isLast = index === call.chain.length - 1;
-      // A whole reply that a hook has refused is nothing to go on from.
-      if (!FALLBACK_CODES.has(error.code) || (saidText && (isLast || interrupted === null))) throw error;
+      // A whole reply that a hook has refused is nothing to go on from, and neither is one that did not end.
+      const goesOn = !isLast && interrupted !== null && said <= MOST_CONTINUED;
+      if (!FALLBACK_CODES.has(error.code) || (said > 0 && !goesOn)) throw error;
       if (isLast) break;
       logger.warn(
         { provider: ref.provider, model: ref.model, code: error.code },
         "a provider failed; trying the next of the chain",
       );
-      if (saidText && interrupted !== null) messages = await call.onInterrupted(interrupted);
+      if (said > 0 && interrupted !== null) messages = await call.onInterrupted(interrupted);
     }
     throw failure ?? new ProviderError("PROVIDER_UNKNOWN", "The agent has no provider.");
   };
 }
 
 function notCalled(error: CairnError): FailedCall {
-  return { error, saidText: false, interrupted: null };
+  return { error, said: 0, interrupted: null };
 }
 
-/** Reads the stream to its end. A stream that ends without its `end` chunk was cut off. */
+function endless(provider: string, bound: string): ProviderError {
+  return new ProviderError(
+    "PROVIDER_BAD_RESPONSE",
+    `Provider "${provider}": the answer did not end: it was given up after ${bound}.`,
+  );
+}
+
+/** Reads the stream to its end, or until it exceeds its size. A stream that ends without its `end` chunk was cut off. */
 async function collect(
   stream: AsyncIterable<ChatChunk>,
   signal: AbortSignal,
+  size: AnswerSize,
   onChunk: (chunk: ChatChunk) => void,
 ): Promise<ChatReply> {
   let text = "";
@@ -181,6 +195,11 @@ async function collect(
   const toolCalls: ToolCall[] = [];
   for await (const chunk of stream) {
     if (signal.aborted) throw signal.reason;
+    if (chunk.type === "text" || chunk.type === "reasoning") size.add(chunk.text);
+    if (chunk.type === "tool_call") {
+      size.addCall();
+      size.add(JSON.stringify(chunk.call.arguments) ?? "");
+    }
     onChunk(chunk);
     switch (chunk.type) {
       case "text":

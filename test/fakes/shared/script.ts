@@ -24,6 +24,8 @@ export type FakeFault =
   | { readonly kind: "cut"; readonly after: number; readonly how: "destroy" | "end" }
   /** Nothing more comes: before the response begins, or after so many events. */
   | { readonly kind: "hang"; readonly after?: number }
+  /** The first event that holds this text is sent again and again, without an end. */
+  | { readonly kind: "repeat"; readonly holding: string }
   /** An error inside the stream, in the API's own shape. */
   | { readonly kind: "error-event"; readonly after: number; readonly type: string; readonly message: string };
 
@@ -91,8 +93,8 @@ export function argumentsOf(call: FakeToolCall): string {
   return call.raw ?? JSON.stringify(call.arguments ?? {});
 }
 
-/** A text in pieces of so many characters, never through the middle of one. */
-export function fragments(text: string, length = 7): string[] {
+/** A text in pieces of so many characters, never through the middle of one; a long one in a hundred pieces. */
+export function fragments(text: string, length = Math.max(7, Math.ceil(text.length / 100))): string[] {
   const characters = [...text];
   const pieces: string[] = [];
   for (let at = 0; at < characters.length; at += length) pieces.push(characters.slice(at, at + length).join(""));

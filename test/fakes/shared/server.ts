@@ -156,6 +156,8 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
     const type = spoken.streamType ?? "text/event-stream; charset=utf-8";
     response.writeHead(200, { "content-type": type, "cache-control": "no-cache" });
     response.flushHeaders();
+    const endless =
+      fault?.kind === "repeat" ? frames.find((one) => Buffer.from(one).includes(fault.holding)) : undefined;
     for (let sent = 0; ; sent += 1) {
       await gate(sent);
       if (fault?.kind === "hang" && fault.after === sent) return waitFor(() => false, gone);
@@ -168,7 +170,10 @@ export async function startFake(wire: Wire, options: FakeOptions = {}): Promise<
       }
       const frame = frames[sent];
       if (frame === undefined) break;
-      if (!response.write(frame)) await once(response, "drain", { signal: gone });
+      do {
+        gone.throwIfAborted();
+        if (!response.write(frame)) await once(response, "drain", { signal: gone });
+      } while (frame === endless);
       if (paceMs > 0) await sleep(paceMs, undefined, { signal: gone });
     }
     response.end();

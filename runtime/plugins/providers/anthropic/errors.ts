@@ -1,7 +1,7 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import { networkReason } from "../../../contracts/system-errors.ts";
 import type { Failure } from "../../shared/model-http/failure.ts";
-import { isConnectionLost, readFailure } from "../shared/stream-fault.ts";
+import { isConnectionLost, readFailure } from "../shared/broken-stream.ts";
 import { retryAfterS, type Watch } from "../shared/watch.ts";
 
 /** What went wrong, from whatever the Anthropic SDK throws and what was seen on the wire. */

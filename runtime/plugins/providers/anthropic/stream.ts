@@ -7,7 +7,9 @@ import type {
 import type { ProviderState, Usage } from "../../../contracts/message.ts";
 import type { ChatChunk, StopReason } from "../../../contracts/provider.ts";
 import { isRecord } from "../../../contracts/values.ts";
-import { endedEarly } from "../shared/stream-fault.ts";
+import type { AnswerSize } from "../../../domain/answer-size.ts";
+import { endedEarly } from "../shared/broken-stream.ts";
+import { answerSize } from "../shared/stream-fault.ts";
 import { parseArguments } from "../shared/tool-arguments.ts";
 import type { Watch } from "../shared/watch.ts";
 import { isThinking } from "./quirks.ts";
@@ -33,6 +35,7 @@ interface Reply {
   readonly open: Map<number, OpenBlock>;
   /** Finished blocks by index, in the form in which the API takes them back. */
   readonly blocks: Map<number, unknown>;
+  readonly size: AnswerSize;
   model: string;
   usage: Usage;
   stop: string | null;
@@ -45,6 +48,7 @@ export async function* readStream(
   const reply: Reply = {
     open: new Map(),
     blocks: new Map(),
+    size: answerSize(),
     model: context.model,
     usage: { inputTokens: 0, outputTokens: 0 },
     stop: null,
@@ -76,7 +80,7 @@ async function* readEvents(
         yield* begin(reply, event.index, event.content_block);
         break;
       case "content_block_delta":
-        yield* extend(reply.open.get(event.index), event.delta);
+        yield* extend(reply.open.get(event.index), event.delta, reply.size);
         break;
       case "content_block_stop":
         yield* finish(reply, event.index);
@@ -95,31 +99,36 @@ async function* readEvents(
 
 function* begin(reply: Reply, index: number, block: ContentBlock): Generator<ChatChunk> {
   const open: OpenBlock = { block, text: "", signature: "" };
+  if (block.type === "tool_use") reply.size.addCall();
   reply.open.set(index, open);
-  if (block.type === "text" && block.text) yield* extend(open, { type: "text_delta", text: block.text });
+  if (block.type === "text" && block.text) yield* extend(open, { type: "text_delta", text: block.text }, reply.size);
   if (block.type === "thinking") {
     open.signature = block.signature ?? "";
-    if (block.thinking) yield* extend(open, { type: "thinking_delta", thinking: block.thinking });
+    if (block.thinking) yield* extend(open, { type: "thinking_delta", thinking: block.thinking }, reply.size);
   }
 }
 
 type Delta = Extract<RawMessageStreamEvent, { type: "content_block_delta" }>["delta"];
 
-function* extend(open: OpenBlock | undefined, delta: Delta): Generator<ChatChunk> {
+function* extend(open: OpenBlock | undefined, delta: Delta, size: AnswerSize): Generator<ChatChunk> {
   if (open === undefined) return;
   switch (delta.type) {
     case "text_delta":
+      size.add(delta.text);
       open.text += delta.text;
       if (delta.text) yield { type: "text", text: delta.text };
       break;
     case "thinking_delta":
+      size.add(delta.thinking);
       open.text += delta.thinking;
       if (delta.thinking) yield { type: "reasoning", text: delta.thinking };
       break;
     case "signature_delta":
+      size.add(delta.signature);
       open.signature += delta.signature;
       break;
     case "input_json_delta":
+      size.add(delta.partial_json);
       open.text += delta.partial_json;
       break;
     case "citations_delta":

@@ -2,8 +2,8 @@ import type { ApiError } from "@google/genai/web";
 import { networkReason } from "../../../contracts/system-errors.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import type { Complaint, Failure } from "../../shared/model-http/failure.ts";
+import { endedEarly, isConnectionLost, readFailure } from "../shared/broken-stream.ts";
 import { Refusal } from "../shared/resend.ts";
-import { endedEarly, isConnectionLost, readFailure } from "../shared/stream-fault.ts";
 import type { Watch } from "../shared/watch.ts";
 
 /** What went wrong, from the response, from whatever Google's SDK throws and what was seen on the wire. */

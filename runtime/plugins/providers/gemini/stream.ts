@@ -2,7 +2,9 @@ import type { GenerateContentResponse, GenerateContentResponseUsageMetadata, Par
 import { NO_USAGE, type ProviderState, type Usage } from "../../../contracts/message.ts";
 import type { ChatChunk, StopReason } from "../../../contracts/provider.ts";
 import { isRecord } from "../../../contracts/values.ts";
-import { endedEarly, StreamFault } from "../shared/stream-fault.ts";
+import type { AnswerSize } from "../../../domain/answer-size.ts";
+import { endedEarly } from "../shared/broken-stream.ts";
+import { answerSize, isEndless, StreamFault } from "../shared/stream-fault.ts";
 import { parseArguments } from "../shared/tool-arguments.ts";
 import type { Watch } from "../shared/watch.ts";
 import { addPart, type ReplyState } from "./state.ts";
@@ -26,6 +28,7 @@ export async function* readStream(
   let usage: Usage = NO_USAGE;
   let model = context.model;
   let events = 0;
+  const size = answerSize();
 
   try {
     for await (const event of stream) {
@@ -35,15 +38,17 @@ export async function* readStream(
       if (event.promptFeedback?.blockReason) finish = "SAFETY";
       const candidate = event.candidates?.[0];
       for (const part of candidate?.content?.parts ?? []) {
+        size.add(part.text ?? "");
+        size.add(part.thoughtSignature ?? "");
         addPart(parts, part);
-        yield* toChunks(part, ids);
+        yield* toChunks(part, ids, size);
       }
       if (candidate?.finishReason) finish = candidate.finishReason;
       if (finish !== undefined && FAILED.has(finish)) throw new StreamFault({ kind: "garbage", found: finish });
     }
   } catch (error) {
     // Only counts of tokens can be missing behind the finish reason.
-    if (finish === undefined || FAILED.has(finish) || context.watch.signal.aborted) throw error;
+    if (finish === undefined || FAILED.has(finish) || context.watch.signal.aborted || isEndless(error)) throw error;
   }
   if (finish === undefined) throw endedEarly(context.watch, events);
   const state = stateOf(parts, context);
@@ -51,10 +56,12 @@ export async function* readStream(
   yield { type: "end", stopReason, usage, model, ...(state === undefined ? {} : { state }) };
 }
 
-function* toChunks(part: Part, ids: Set<string>): Generator<ChatChunk> {
+function* toChunks(part: Part, ids: Set<string>, size: AnswerSize): Generator<ChatChunk> {
   if (part.text) yield { type: part.thought ? "reasoning" : "text", text: part.text };
   if (part.functionCall === undefined) return;
   const { id: given, name = "", args } = part.functionCall;
+  size.addCall();
+  size.add(JSON.stringify(args) ?? "");
   const id = given && !ids.has(given) ? given : `call_${ids.size}`;
   ids.add(id);
   // The API gives an object; what a gateway makes of malformed text is passed on whole.

@@ -1,8 +1,8 @@
 import { networkReason } from "../../../contracts/system-errors.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import type { Failure } from "../../shared/model-http/failure.ts";
+import { isConnectionLost, readFailure } from "../shared/broken-stream.ts";
 import { Refusal } from "../shared/resend.ts";
-import { isConnectionLost, readFailure } from "../shared/stream-fault.ts";
 import type { Watch } from "../shared/watch.ts";
 
 /** What went wrong, from the response, from whatever the SDK throws and what was seen on the wire. */

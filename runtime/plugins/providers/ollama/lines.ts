@@ -1,9 +1,7 @@
 import { isRecord } from "../../../contracts/values.ts";
-import { StreamFault, somethingElse } from "../shared/stream-fault.ts";
+import { somethingElse } from "../shared/broken-stream.ts";
+import { StreamFault } from "../shared/stream-fault.ts";
 import type { Watch } from "../shared/watch.ts";
-
-/** Characters of one line, which may be a whole call of a tool: more is not held in memory. */
-const MOST_LINE = 4 * 1024 * 1024;
 
 /**
  * The lines of an answer, each checked before the SDK reads it: the SDK prints a line that is not JSON and goes on, and takes
@@ -28,7 +26,6 @@ async function* lines(body: ReadableStream<Uint8Array>, watch: Watch): AsyncGene
   for await (const chunk of body) {
     const pieces = `${rest}${decoder.decode(chunk, { stream: true })}`.split("\n");
     rest = pieces.pop() ?? "";
-    if (rest.length > MOST_LINE) throw new StreamFault({ kind: "garbage", found: "a line without an end" });
     for (const line of pieces.filter((piece) => piece.trim() !== "")) yield read(line);
   }
   // Half a line is a cut; a page is something else.

@@ -2,7 +2,7 @@ import type { ChatResponse } from "ollama/browser";
 import type { ProviderState } from "../../../contracts/message.ts";
 import type { ChatChunk, StopReason } from "../../../contracts/provider.ts";
 import { isRecord } from "../../../contracts/values.ts";
-import { StreamFault } from "../shared/stream-fault.ts";
+import { answerSize, StreamFault } from "../shared/stream-fault.ts";
 import { parseArguments } from "../shared/tool-arguments.ts";
 import type { Watch } from "../shared/watch.ts";
 
@@ -20,16 +20,25 @@ export async function* readStream(
   context: StreamContext,
 ): AsyncGenerator<ChatChunk, void, undefined> {
   const ids = new Set<string>();
+  const size = answerSize();
   let thinking = "";
   for await (const line of stream) {
     // The last line may come without a message, whatever the type says.
     const message: Partial<ChatResponse["message"]> = line.message ?? {};
     if (message.thinking) {
+      size.add(message.thinking);
       thinking += message.thinking;
       yield { type: "reasoning", text: message.thinking };
     }
-    if (message.content) yield { type: "text", text: message.content };
-    for (const call of message.tool_calls ?? []) yield toCall(call, ids);
+    if (message.content) {
+      size.add(message.content);
+      yield { type: "text", text: message.content };
+    }
+    for (const call of message.tool_calls ?? []) {
+      size.addCall();
+      size.add(JSON.stringify(call.function.arguments) ?? "");
+      yield toCall(call, ids);
+    }
     if (!line.done) continue;
     const state = stateOf(thinking, ids.size > 0, context);
     yield {

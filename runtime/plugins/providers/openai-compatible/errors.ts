@@ -2,7 +2,7 @@ import type OpenAI from "openai";
 import { networkReason } from "../../../contracts/system-errors.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import type { Complaint, Failure } from "../../shared/model-http/failure.ts";
-import { isConnectionLost, readFailure } from "../shared/stream-fault.ts";
+import { isConnectionLost, readFailure } from "../shared/broken-stream.ts";
 import { retryAfterS, type Watch } from "../shared/watch.ts";
 
 /** What went wrong, from whatever the openai SDK throws and what was seen on the wire. */

@@ -2,7 +2,9 @@ import type { ChatCompletionChunk } from "openai/resources/chat/completions";
 import { NO_USAGE, type ProviderState, type Usage } from "../../../contracts/message.ts";
 import type { ChatChunk, StopReason } from "../../../contracts/provider.ts";
 import { isRecord } from "../../../contracts/values.ts";
-import { endedEarly } from "../shared/stream-fault.ts";
+import type { AnswerSize } from "../../../domain/answer-size.ts";
+import { endedEarly } from "../shared/broken-stream.ts";
+import { answerSize, isEndless } from "../shared/stream-fault.ts";
 import { parseArguments } from "../shared/tool-arguments.ts";
 import type { Watch } from "../shared/watch.ts";
 import { REASONING_FIELDS, type ReasoningField, type ReplyState } from "./state.ts";
@@ -38,6 +40,7 @@ export async function* readStream(
   let usage: Usage = NO_USAGE;
   let model = context.model;
   let events = 0;
+  const size = answerSize();
 
   try {
     for await (const chunk of stream) {
@@ -50,18 +53,22 @@ export async function* readStream(
       const delta: Delta = choice.delta ?? {};
       const reasoning = reasoningOf(delta);
       if (reasoning !== undefined) {
+        size.add(reasoning.text);
         thought.field = reasoning.field;
         thought.text += reasoning.text;
         yield { type: "reasoning", text: reasoning.text };
       }
       const text = delta.content || delta.refusal;
-      if (text) yield { type: "text", text };
-      for (const part of delta.tool_calls ?? []) addFragment(calls, part);
+      if (text) {
+        size.add(text);
+        yield { type: "text", text };
+      }
+      for (const part of delta.tool_calls ?? []) addFragment(calls, part, size);
       if (choice.finish_reason) finish = choice.finish_reason;
     }
   } catch (error) {
     // After the finish reason only the usage is missing: the reply itself is whole.
-    if (finish === undefined || context.watch.signal.aborted) throw error;
+    if (finish === undefined || context.watch.signal.aborted || isEndless(error)) throw error;
   }
   if (finish === undefined) throw endedEarly(context.watch, events);
 
@@ -91,20 +98,29 @@ function reasoningOf(delta: Delta): { readonly field: ReasoningField; readonly t
  * Fragments belong to the call with their index. Some servers give every call the index 0, or none: a fragment with
  * another id begins another call.
  */
-function addFragment(calls: OpenCall[], part: ChatCompletionChunk.Choice.Delta.ToolCall): void {
+function addFragment(calls: OpenCall[], part: ChatCompletionChunk.Choice.Delta.ToolCall, size: AnswerSize): void {
   const same =
     calls.findLast((call) => call.index === part.index) ?? (part.index === undefined ? calls.at(-1) : undefined);
   const begins =
     same === undefined || (part.id !== undefined && part.id !== "" && same.id !== "" && part.id !== same.id);
   const call: OpenCall = begins ? { index: part.index, id: "", name: "", text: "", extra: undefined } : same;
-  if (begins) calls.push(call);
+  if (begins) {
+    size.addCall();
+    calls.push(call);
+  }
   if (part.id) call.id = part.id;
   if (part.function?.name && call.name === "") call.name = part.function.name;
   if ("extra_content" in part) call.extra = part.extra_content;
   const text: unknown = part.function?.arguments;
-  if (typeof text === "string") call.text += text;
+  if (typeof text === "string") {
+    size.add(text);
+    call.text += text;
+  }
   // An object instead of its text: not the API, but unambiguous.
-  else if (isRecord(text)) call.text = JSON.stringify(text);
+  else if (isRecord(text)) {
+    call.text = JSON.stringify(text);
+    size.add(call.text);
+  }
 }
 
 /** Kept only with calls: it is for going on after their results. */

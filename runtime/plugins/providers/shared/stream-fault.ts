@@ -1,5 +1,5 @@
+import { AnswerSize } from "../../../domain/answer-size.ts";
 import type { Failure } from "../../shared/model-http/failure.ts";
-import { looksLikeEvents, type Watch } from "./watch.ts";
 
 /** Reading a stream failed in a way that the SDKs do not report themselves. */
 export class StreamFault extends Error {
@@ -12,42 +12,12 @@ export class StreamFault extends Error {
   }
 }
 
-/** The stream ended without its final event: cut off, or never a stream at all. */
-export function endedEarly(watch: Watch, events: number): StreamFault {
-  const arrival = watch.arrival();
-  if (events === 0 && arrival.bytes > 0 && !looksLikeEvents(arrival)) {
-    return somethingElse(watch, "an event stream");
-  }
-  return new StreamFault({ kind: "truncated" });
+/** Whether it holds more than an answer may: such a one is of no use, whatever else of it has come. */
+export function isEndless(error: unknown): boolean {
+  return error instanceof StreamFault && error.failure.kind === "endless";
 }
 
-/** The body is not what was asked for, from its beginning. */
-export function somethingElse(watch: Watch, expected: string): StreamFault {
-  return new StreamFault({
-    kind: "garbage",
-    found: `expected ${expected}, got ${contentType(watch.arrival().contentType)}`,
-  });
-}
-
-/** What an error means that was thrown while the answer was read; undefined when the SDK's own error is better. */
-export function readFailure(error: unknown, watch: Watch): Failure | undefined {
-  if (error instanceof StreamFault) return error.failure;
-  const arrival = watch.arrival();
-  if (!arrival.responded) return undefined;
-  if (error instanceof SyntaxError) {
-    // The decoder hands over what is left when the body ends: half a line is a cut, not nonsense.
-    if (arrival.ended && looksLikeEvents(arrival)) return { kind: "truncated" };
-    return { kind: "garbage", found: "an event that is not JSON" };
-  }
-  return undefined;
-}
-
-/** Whether an error of fetch means that the connection broke while the body was read. */
-export function isConnectionLost(error: unknown): boolean {
-  return error instanceof TypeError && /terminated|network|closed|reset|aborted/i.test(error.message);
-}
-
-function contentType(header: string): string {
-  const type = header.split(";")[0]?.trim().toLowerCase() ?? "";
-  return /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : "something else";
+/** The size of an answer while its stream is read. */
+export function answerSize(): AnswerSize {
+  return new AnswerSize((bound) => new StreamFault({ kind: "endless", bound }));
 }

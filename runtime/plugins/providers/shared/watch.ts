@@ -1,3 +1,5 @@
+import { StreamFault } from "./stream-fault.ts";
+
 /**
  * Watches one model call from below: ends it after too long a silence, remembers what came over the wire, and keeps the
  * SDK's own retries from waiting longer than a user would. Counts bytes, not events: a server that only sends keep-alive
@@ -40,6 +42,12 @@ export interface Watch {
 /** A server that wants a longer pause than this is not retried: the caller gets the error and may use a fallback. */
 const LONGEST_RETRY_PAUSE_S = 10;
 const HEAD_BYTES = 2048;
+const MIB = 1024 * 1024;
+const NEWLINE = 10;
+/** Of one line, which may be a whole call of a tool: the SDKs keep a line in memory until its end. */
+const MOST_LINE = 8 * 1024 * 1024;
+/** Of one answer. A service wraps a few characters in some hundred bytes: that makes 100 MB of its longest answers. */
+const MOST_BYTES = 512 * 1024 * 1024;
 /** What is read of the body of an error: the SDKs read it whole. */
 const ERROR_BYTES = 64 * 1024;
 
@@ -64,6 +72,10 @@ export function createWatch(options: WatchOptions): Watch {
 
   const note = (chunk: Uint8Array): void => {
     arrival.bytes += chunk.byteLength;
+    if (arrival.bytes > MOST_BYTES) throw tooMuch(`${MOST_BYTES / MIB} MiB`);
+    const end = chunk.lastIndexOf(NEWLINE);
+    arrival.line = end === -1 ? arrival.line + chunk.byteLength : chunk.byteLength - end - 1;
+    if (arrival.line > MOST_LINE) throw tooMuch(`${MOST_LINE / MIB} MiB in one line`);
     if (arrival.head.length < HEAD_BYTES) {
       arrival.head = Buffer.concat([arrival.head, chunk.subarray(0, HEAD_BYTES - arrival.head.length)]);
     }
@@ -92,6 +104,7 @@ export function createWatch(options: WatchOptions): Watch {
             }
           } catch (error) {
             sink.error(error);
+            reader.cancel(error).catch(() => undefined);
           } finally {
             rest();
           }
@@ -143,7 +156,11 @@ export function createWatch(options: WatchOptions): Watch {
 }
 
 function nothingYet() {
-  return { responded: false, ended: false, bytes: 0, contentType: "", head: Buffer.alloc(0) };
+  return { responded: false, ended: false, bytes: 0, line: 0, contentType: "", head: Buffer.alloc(0) };
+}
+
+function tooMuch(bound: string): StreamFault {
+  return new StreamFault({ kind: "endless", bound: `more than ${bound}` });
 }
 
 /**
@@ -159,11 +176,4 @@ export function retryAfterS(headers: Headers): number | undefined {
   if (text.trim() !== "" && Number.isFinite(seconds)) return seconds >= 0 ? seconds : undefined;
   const wait = (Date.parse(text) - Date.parse(headers.get("date") ?? "")) / 1000;
   return Number.isFinite(wait) && wait >= 0 ? wait : undefined;
-}
-
-/** Whether a body that begins like this could be an event stream that was cut, rather than something else altogether. */
-export function looksLikeEvents(arrival: Arrival): boolean {
-  const head = arrival.head.replace(/^\ufeff?[\r\n]*/, "");
-  if (head === "") return true;
-  return ["data:", "event:", "id:", "retry:", ":"].some((field) => head.startsWith(field) || field.startsWith(head));
 }

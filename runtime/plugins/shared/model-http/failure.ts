@@ -38,7 +38,9 @@ export type Failure =
   | { readonly kind: "silent"; readonly timeoutMs: number; readonly begun: boolean }
   | { readonly kind: "unreachable"; readonly reason: string }
   | { readonly kind: "truncated" }
-  | { readonly kind: "garbage"; readonly found: string };
+  | { readonly kind: "garbage"; readonly found: string }
+  /** More than an answer may hold. */
+  | { readonly kind: "endless"; readonly bound: string };
 
 type Code = ProviderError["code"];
 
@@ -79,6 +81,7 @@ function codeFor(failure: Failure): Code {
     case "truncated":
       return "PROVIDER_STREAM_TRUNCATED";
     case "garbage":
+    case "endless":
       return "PROVIDER_BAD_RESPONSE";
     case "status":
       return codeOfStatus(failure.status, failure);
@@ -137,6 +140,8 @@ function describe(code: Code, failure: Failure, party: Party): string {
       return "the answer broke off before its end.";
     case "garbage":
       return `the answer could not be read: ${scrub(failure.found, party)}.`;
+    case "endless":
+      return `the answer did not end: it was given up after ${failure.bound}.`;
     case "status":
     case "event": {
       const where = failure.kind === "status" ? `HTTP ${failure.status}` : (failure.type ?? failure.code ?? "error");
@@ -178,7 +183,8 @@ function hintFor(code: Code, failure: Failure, party: Party): string | undefined
   if (settings === undefined) return undefined;
   if (code === "PROVIDER_UNAUTHORIZED") return `Check the API key of ${settings}.`;
   if (code === "PROVIDER_UNREACHABLE") return `Check that the server runs and that ${settings}.base_url is right.`;
-  if (code === "PROVIDER_BAD_RESPONSE") return `Check that ${settings}.base_url is the address of the API.`;
+  if (code === "PROVIDER_BAD_RESPONSE" && failure.kind !== "endless")
+    return `Check that ${settings}.base_url is the address of the API.`;
   if (failure.kind === "status" && failure.status === 404) {
     return `Check the model's name and ${settings}.base_url: \`cairn model NAME\` changes the agent's, /model default goes back from one that was chosen in a chat.`;
   }

@@ -18,7 +18,7 @@ import { modelChain } from "../../../../runtime/domain/model-ref.ts";
 import { quietLogger } from "../../../support/quiet-logger.ts";
 import { end, text, toolCall } from "../../../support/turn-harness.ts";
 
-type Steps = ErrorCode | readonly (ChatChunk | ErrorCode)[];
+type Steps = ErrorCode | Iterable<ChatChunk | ErrorCode>;
 type Behaviour = Steps | (() => Steps);
 
 function setUp(behaviours: Readonly<Record<string, Behaviour>>, hooks: readonly AnyHook[] = []) {
@@ -231,6 +231,45 @@ describe("the next model of the chain", () => {
   it("is asked after a closed provider:after hook has refused a reply that nobody has seen", async () => {
     const { ask } = setUp({ first: [end()], second: ANSWER }, [REFUSE]);
     expect((await ask({ provider: "first", fallbacks: ["second:small"] })).text).toBe("fine");
+  });
+});
+
+describe("an answer that does not end", () => {
+  /** Chunks of 100,000 characters, for ever. */
+  function* forever(chunk: (long: string) => ChatChunk): Generator<ChatChunk> {
+    for (;;) yield chunk("x".repeat(100_000));
+  }
+  const CHAIN = { provider: "first", model: "big", fallbacks: ["second:small"] };
+
+  it.each([
+    ["thinking", () => forever((long) => ({ type: "reasoning", text: long }))],
+    ["arguments", () => forever((long) => toolCall("c1", "look", { long }))],
+    ["calls", () => forever(() => toolCall("c1", "look"))],
+  ])("is given up, and the next model of the chain is asked: %s", async (_what, chunks) => {
+    const { shown, interruptions, ask } = setUp({ first: chunks, second: ANSWER });
+    expect(await ask(CHAIN)).toMatchObject({ text: "fine", reasoning: "", toolCalls: [] });
+    expect(interruptions).toEqual([]);
+    expect(shown[1]).toEqual(shown[0]);
+  });
+
+  it("is given up, and no model goes on from so much text", async () => {
+    const { asked, said, ask } = setUp({ first: () => forever(text), second: ANSWER });
+    await expect(ask(CHAIN)).rejects.toMatchObject({
+      code: "PROVIDER_BAD_RESPONSE",
+      message: expect.stringContaining("more than 4,000,000 characters"),
+    });
+    expect(asked).toHaveLength(1);
+    expect(said.join("")).toHaveLength(4_000_000);
+  });
+
+  it("goes on elsewhere from a short text, where only the rest of it has no end", async () => {
+    const chunks = function* (): Generator<ChatChunk> {
+      yield text("Half");
+      yield* forever((long) => ({ type: "reasoning", text: long }));
+    };
+    const { shown, ask } = setUp({ first: chunks, second: ANSWER });
+    expect((await ask(CHAIN)).text).toBe("fine");
+    expect(shown[1]).toEqual([{ role: "user", content: "go on from Half" }]);
   });
 });
 

@@ -119,6 +119,32 @@ describe.each(APIS)("$name, when the provider fails", (api) => {
     expect(textIn(next)).toMatch(/^done: ok/);
   });
 
+  const LONG = "x".repeat(64 * 1024);
+
+  it.each([
+    ["text", { text: [LONG] }, "4,000,000 characters"],
+    ["thinking", { reasoning: [LONG] }, "4,000,000 characters"],
+    ["line", { bytes: [Buffer.from(LONG)] }, "8 MiB in one line"],
+  ] as const)("gives up on an answer whose %s does not end, and closes the connection", async (_what, reply, bound) => {
+    const error = await fail({ ...reply, fault: { kind: "repeat", holding: "xxxx" } }, { maxRetries: 2 });
+    expect(error).toMatchObject({ code: "PROVIDER_BAD_RESPONSE", retryable: true });
+    expect(error.message).toContain(`more than ${bound}`);
+    await fake.waitUntil(({ counters }) => counters().closed === 1);
+    expect(fake.counters().requests).toBe(1);
+  });
+
+  it("gives up on an answer that goes on calling, or on writing one call, without an end", async () => {
+    // In pieces where the API has pieces of a call, and else one whole call after the other.
+    const call = { name: "shell", raw: JSON.stringify({ command: "x".repeat(2_000_000) }) };
+    const error = await fail({ toolCalls: [call], fault: { kind: "repeat", holding: "xxxx" } });
+    expect(error).toMatchObject({ code: "PROVIDER_BAD_RESPONSE", retryable: true });
+    expect(error.message).toContain("more than 4,000,000 characters");
+    await fake.waitUntil(({ counters }) => counters().closed === 1);
+
+    const calls = Array.from({ length: 1_001 }, (_, n) => ({ name: "shell", arguments: { command: `echo ${n}` } }));
+    expect((await fail({ toolCalls: calls })).message).toContain("more than 1,000 calls");
+  });
+
   it("does not print the password of an address", async () => {
     const error = await failure(chunks(api.create({ baseUrl: "http://ada:lovelace@127.0.0.1:1/v1" }), says("hello")));
     expect(error).toMatchObject({ code: "PROVIDER_UNREACHABLE" });

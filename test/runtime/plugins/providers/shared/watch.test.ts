@@ -69,4 +69,31 @@ describe("the watch over a call", () => {
     expect(await whole(500)).toBe(65_536);
     expect(await whole(200)).toBe(200_000);
   });
+
+  it.each([
+    ["lines that carry nothing", "\n", 512, "more than 512 MiB"],
+    ["one line", "x", 8, "more than 8 MiB in one line"],
+  ])("gives up on a body without an end: %s", async (_what, filling, most, bound) => {
+    const chunk = new TextEncoder().encode(":".padEnd(1024 * 1024, filling));
+    let sent = 0;
+    let cancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      pull(sink) {
+        sent += 1;
+        sink.enqueue(chunk);
+      },
+      cancel() {
+        cancelled = true;
+      },
+    });
+    const watch = createWatch({ timeoutMs: TIMEOUT_MS, fetch: async () => new Response(body) });
+    const reader = (await watch.fetch("http://127.0.0.1/")).body?.getReader();
+    const reading = async () => {
+      while (await reader?.read());
+    };
+    await expect(reading()).rejects.toMatchObject({ failure: { kind: "endless", bound } });
+    expect(cancelled).toBe(true);
+    // The one too many, and what the body has in store.
+    expect(sent).toBeLessThanOrEqual(most + 3);
+  });
 });
