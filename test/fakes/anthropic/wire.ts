@@ -92,6 +92,8 @@ function check(body: unknown, headers: IncomingHttpHeaders): WireError | undefin
   return checkMessages(records(body["messages"]), records(body["tools"]), thinking["type"] === "enabled");
 }
 
+const IMAGES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
 function checkMessages(
   messages: readonly Record<string, unknown>[],
   tools: readonly Record<string, unknown>[],
@@ -122,6 +124,14 @@ function checkMessages(
       if (part["type"] === "text" && String(part["text"]).trim() === "") {
         return refuse("messages: text content blocks must contain non-whitespace text");
       }
+    }
+    const images = [...parts, ...parts.flatMap((part) => records(part["content"]))].flatMap(({ source }) =>
+      isRecord(source) ? [String(source["media_type"])] : [],
+    );
+    if (images.some((type) => !IMAGES.includes(type))) {
+      return refuse(
+        `messages.${index}.content.0.image.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'`,
+      );
     }
     const uses = parts.filter((part) => part["type"] === "tool_use").map((part) => String(part["id"]));
     if (uses.some((id) => !/^[\w-]+$/.test(id)))

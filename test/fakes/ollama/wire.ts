@@ -78,6 +78,9 @@ function check(body: unknown, models: readonly string[]): WireError | undefined 
   return open > 0 ? refuse(`${open} tool call(s) have no result`) : undefined;
 }
 
+/** Beginnings of the images that it decodes, in base64: PNG, JPEG, WebP. */
+const DECODED = /^(?:iVBORw0KGgo|\/9j\/|UklGR)/;
+
 function messageProblem({ role, content, images, tool_calls: calls }: Record<string, unknown>): string | undefined {
   if (!["system", "user", "assistant", "tool"].includes(String(role))) return `invalid role: ${role}`;
   if (typeof content !== "string") {
@@ -87,7 +90,9 @@ function messageProblem({ role, content, images, tool_calls: calls }: Record<str
     return "json: cannot unmarshal string into Go struct field ChatRequest.messages.tool_calls.function.arguments of type map[string]interface {}";
   }
   const broken = Array.isArray(images) && images.some((image) => !/^[A-Za-z0-9+/]+=*$/.test(String(image)));
-  return broken ? "illegal base64 data at input byte 0" : undefined;
+  if (broken) return "illegal base64 data at input byte 0";
+  const unread = Array.isArray(images) && images.some((image) => !DECODED.test(String(image)));
+  return unread ? "Failed to create new sequence: failed to process inputs: image: unknown format" : undefined;
 }
 
 function lines(reply: FakeReply, request: RequestView): object[] {

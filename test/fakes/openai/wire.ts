@@ -54,11 +54,29 @@ function isImageCarrier(message: Record<string, unknown>): boolean {
   return contentText(message["content"]).startsWith("Images from the tool results");
 }
 
+/** Media types of the images in a request, which are data addresses. */
+export function imageTypesIn(body: Record<string, unknown>): string[] {
+  const parts = records(body["messages"]).flatMap((message) => records(message["content"]));
+  return parts.flatMap(({ type, image_url: image }) => {
+    if (type !== "image_url" || !isRecord(image)) return [];
+    return [/^data:([^;]+);base64,/.exec(String(image["url"]))?.[1] ?? "none"];
+  });
+}
+
+const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
 function check(body: unknown): WireError | undefined {
   if (!isRecord(body)) return { status: 400, message: "We could not parse the JSON body of your request." };
   if (typeof body["model"] !== "string") return { status: 400, message: "you must provide a model parameter" };
   const messages = records(body["messages"]);
   if (messages.length === 0) return { status: 400, message: "Invalid 'messages': empty array." };
+  if (imageTypesIn(body).some((type) => !IMAGES.includes(type))) {
+    return {
+      status: 400,
+      message:
+        "You uploaded an unsupported image. Please make sure your image has of one the following formats: ['png', 'jpeg', 'gif', 'webp'].",
+    };
+  }
   let open = new Set<string>();
   for (const [index, message] of messages.entries()) {
     if (message["role"] === "tool") {

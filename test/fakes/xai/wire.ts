@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isRecord } from "../../../runtime/contracts/values.ts";
-import { openAiWire } from "../openai/wire.ts";
+import { imageTypesIn, openAiWire } from "../openai/wire.ts";
 import { argumentsOf, chunksOf, type FakeReply, type RequestView } from "../shared/script.ts";
 import { tokensIn, type Wire, type WireError } from "../shared/wire.ts";
 
@@ -40,6 +40,8 @@ function errorBody({ status, message }: WireError): object {
 function check(body: unknown, headers: IncomingHttpHeaders, path: string): WireError | undefined {
   const refused = openAiWire.check(body, headers, path);
   if (refused !== undefined || !isRecord(body)) return refused;
+  const image = imageTypesIn(body).find((type) => type !== "image/jpeg" && type !== "image/png");
+  if (image !== undefined) return { status: 400, message: `Unsupported content-type of an image: ${image}` };
   const model = String(body["model"]);
   const effort = body["reasoning_effort"];
   if (effort !== undefined && !effortsOf(model).includes(String(effort))) {

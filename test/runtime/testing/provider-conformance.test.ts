@@ -107,7 +107,7 @@ const BROKEN: Readonly<Record<string, readonly (new (script: readonly BackendSte
     forgetting("found-in-memory"),
     forgetting("first-reply"),
   ],
-  "sends images of a message": [forgetting("aW1hZ2Utb2YtYS1jaGVjaw==")],
+  "sends images of a message": [forgetting("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk")],
   "says that an answer came to its limit, and counts tokens as the backend does": [
     changing(async function* (chunks) {
       for await (const chunk of chunks) yield chunk.type === "end" ? { ...chunk, stopReason: "end" } : chunk;

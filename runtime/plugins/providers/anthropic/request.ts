@@ -11,6 +11,7 @@ import type { ContentPart, ImagePart, Message } from "../../../contracts/message
 import type { ChatOptions } from "../../../contracts/provider.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import { type Entry, type History, type IdRules, isBlank, shapeHistory } from "../shared/history.ts";
+import { unseenImage } from "../shared/images.ts";
 import { generationOf } from "./models.ts";
 import { isThinking, type Quirk, type RequestParams } from "./quirks.ts";
 import { planThinking } from "./thinking.ts";
@@ -229,8 +230,7 @@ function toBlock(part: ContentPart): ContentBlockParam {
 
 function toImage(part: ImagePart): ImageBlockParam | TextBlockParam {
   const type = IMAGE_TYPES.find((candidate) => candidate === part.mediaType.toLowerCase());
-  if (type === undefined)
-    return { type: "text", text: `[An image of type ${part.mediaType} that the model cannot see]` };
+  if (type === undefined) return { type: "text", text: unseenImage(part) };
   return { type: "image", source: { type: "base64", media_type: type, data: part.data } };
 }
 

@@ -2,6 +2,7 @@ import type { Content, FunctionDeclaration, GenerateContentParameters, Part } fr
 import type { ContentPart, ImagePart, Message } from "../../../contracts/message.ts";
 import type { ChatOptions } from "../../../contracts/provider.ts";
 import { type CallResult, type Entry, type History, type IdRules, isBlank, shapeHistory } from "../shared/history.ts";
+import { takesImage, unseenImage } from "../shared/images.ts";
 import { NO_SIGNATURE, type Quirk } from "./quirks.ts";
 import { readState } from "./state.ts";
 import { needsSignatures, planThinking } from "./thinking.ts";
@@ -162,7 +163,6 @@ function resultParts(results: readonly CallResult[], calls: readonly Part[]): Pa
 
 function toPart(part: ContentPart): Part {
   if (part.type === "text") return { text: part.text };
-  const mimeType = part.mediaType.toLowerCase();
-  if (IMAGE_TYPES.includes(mimeType)) return { inlineData: { mimeType, data: part.data } };
-  return { text: `[An image of type ${part.mediaType} that the model cannot see]` };
+  if (!takesImage(part, IMAGE_TYPES)) return { text: unseenImage(part) };
+  return { inlineData: { mimeType: part.mediaType.toLowerCase(), data: part.data } };
 }

@@ -3,6 +3,7 @@ import type { ContentPart, ImagePart, Message } from "../../../contracts/message
 import type { ChatOptions } from "../../../contracts/provider.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import { type Entry, type IdRules, isBlank, shapeHistory } from "../shared/history.ts";
+import { withTakenImages } from "../shared/images.ts";
 import type { Quirk } from "./quirks.ts";
 import { planThinking } from "./thinking.ts";
 
@@ -17,6 +18,8 @@ export interface RequestContext {
 }
 
 const IDS: IdRules = { longest: 64 };
+/** What its servers decode. */
+const IMAGE_TYPES = ["image/jpeg", "image/png", "image/webp"];
 
 export function toRequest(
   messages: readonly Message[],
@@ -121,7 +124,8 @@ function addImages(result: WireMessage[], images: readonly ImagePart[], strict: 
 }
 
 /** Where two messages of the user in a row are refused, the second goes into the first. */
-function addUser(result: WireMessage[], parts: readonly ContentPart[], strict: boolean): void {
+function addUser(result: WireMessage[], given: readonly ContentPart[], strict: boolean): void {
+  const parts = withTakenImages(given, IMAGE_TYPES);
   const content = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
   const images = parts.flatMap((part) => (part.type === "image" ? [part.data] : []));
   const last = result.at(-1);

@@ -26,6 +26,8 @@ export interface Service {
   /** Address of the service, which insists on a key. */
   readonly home: string;
   readonly reasoning?: Reasoning;
+  /** Media types of images that it takes, where they are not those of OpenAI. */
+  readonly imageTypes?: readonly string[];
 }
 
 const OPENAI: Service = { name: "OpenAI-compatible", home: OPENAI_URL };
@@ -35,12 +37,16 @@ type Params = ChatCompletionCreateParamsStreaming;
 
 /** Any endpoint of chat-completions: OpenAI itself, gateways, and servers on the own machine. */
 export class OpenAiCompatibleProvider extends SdkProvider<Sdk, Params, Quirk> {
-  readonly #reasoning: Reasoning | undefined;
+  readonly #service: Pick<Service, "reasoning" | "imageTypes">;
 
   constructor({ login: _, ...settings }: ProviderSettings, service: Service = OPENAI) {
     const baseUrl = (settings.baseUrl ?? service.home).replace(/\/+$/, "");
     super(settings, { name: service.name, home: service.home, baseUrl, modelsUrl: `${baseUrl}/models` });
-    this.#reasoning = service.reasoning;
+    const { reasoning, imageTypes } = service;
+    this.#service = {
+      ...(reasoning === undefined ? {} : { reasoning }),
+      ...(imageTypes === undefined ? {} : { imageTypes }),
+    };
   }
 
   /** Servers of this machine list all that they have. */
@@ -62,7 +68,6 @@ export class OpenAiCompatibleProvider extends SdkProvider<Sdk, Params, Quirk> {
   ): Params {
     const { maxTokens, temperature } = this.settings;
     const isOpenAi = hostOf(this.baseUrl) === hostOf(OPENAI_URL);
-    const reasoning = this.#reasoning === undefined ? {} : { reasoning: this.#reasoning };
     return toRequest(messages, options, {
       provider: this.id,
       model,
@@ -70,7 +75,7 @@ export class OpenAiCompatibleProvider extends SdkProvider<Sdk, Params, Quirk> {
       temperature,
       isOpenAi,
       quirks,
-      ...reasoning,
+      ...this.#service,
     });
   }
 

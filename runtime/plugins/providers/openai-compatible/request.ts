@@ -7,6 +7,7 @@ import type {
 import type { ContentPart, ImagePart, Message } from "../../../contracts/message.ts";
 import type { ChatOptions } from "../../../contracts/provider.ts";
 import { type CallResult, type Entry, type IdRules, isBlank, shapeHistory } from "../shared/history.ts";
+import { withTakenImages } from "../shared/images.ts";
 import type { Quirk } from "./quirks.ts";
 import { readState } from "./state.ts";
 import { type Reasoning, USUAL_REASONING } from "./thinking.ts";
@@ -22,11 +23,14 @@ export interface RequestContext {
   readonly isOpenAi: boolean;
   /** Default: that of OpenAI, and of servers of which nothing is known. */
   readonly reasoning?: Reasoning;
+  /** Media types. Default: those of OpenAI, for servers of which nothing is known as well. */
+  readonly imageTypes?: readonly string[];
   readonly quirks: ReadonlySet<Quirk>;
 }
 
 /** OpenAI's longest id. Characters stay: some models write ids that mean something to them. */
 const IDS: IdRules = { longest: 40 };
+const IMAGE_TYPES: readonly string[] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 export function toRequest(
   messages: readonly Message[],
@@ -91,9 +95,10 @@ function withRetrieved(entry: Entry, retrieved: string): Entry {
 
 function addEntry(result: ChatCompletionMessageParam[], entry: Entry, context: RequestContext): void {
   const strict = context.quirks.has("strict-roles");
+  const { imageTypes = IMAGE_TYPES } = context;
   switch (entry.kind) {
     case "user":
-      addUser(result, entry.parts, strict);
+      addUser(result, withTakenImages(entry.parts, imageTypes), strict);
       break;
     case "note":
       if (strict) addUser(result, [{ type: "text", text: `[System message]\n${entry.text}` }], strict);
@@ -107,7 +112,7 @@ function addEntry(result: ChatCompletionMessageParam[], entry: Entry, context: R
         const content = isBlank(text) ? `(${images.length} image(s), shown below)` : text;
         result.push({ role: "tool", tool_call_id: id, content: isError ? `Error: ${content}` : content });
       }
-      addUser(result, imagesOf(entry.results), strict);
+      addUser(result, withTakenImages(imagesOf(entry.results), imageTypes), strict);
       break;
   }
 }

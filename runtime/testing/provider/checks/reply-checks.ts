@@ -3,6 +3,8 @@ import { asks, type CheckDefinition, endOf, read, textIn } from "../support.ts";
 
 /** What a reply is made of, and what a request holds. */
 
+/** A picture of one dot. */
+const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
 const TEXT = ["Hello ", "café ", "🪨 ", "and ", "goodbye."];
 
 export const REPLY_CHECKS: readonly CheckDefinition[] = [
@@ -103,7 +105,7 @@ export const REPLY_CHECKS: readonly CheckDefinition[] = [
     needs: ["server"],
     script: [{ kind: "answer", text: TEXT }],
     async run({ provider, requests }) {
-      const image = { type: "image", mediaType: "image/png", data: "aW1hZ2Utb2YtYS1jaGVjaw==" } as const;
+      const image = { type: "image", mediaType: "image/png", data: DOT } as const;
       await read(provider, [{ role: "user", content: [{ type: "text", text: "see" }, image] }]);
       assert(requests()[0]?.body.includes(image.data), "the request lacks the image");
     },

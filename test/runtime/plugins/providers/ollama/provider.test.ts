@@ -100,11 +100,11 @@ describe("a reply", () => {
 
 describe("the request", () => {
   it("has images beside the text, and never the file whose path an image's text may be", async () => {
-    const image = { type: "image" as const, mediaType: "image/png", data: "/etc/hostname" };
+    const image = { type: "image" as const, mediaType: "image/png", data: "/9j/hostname" };
     const error = await failure(
       chunks(provider, [{ role: "user", content: [{ type: "text", text: "see" }, image] }]),
     ).catch(() => null);
-    expect(sent("messages")).toEqual([[{ role: "user", content: "see", images: ["/etc/hostname"] }]]);
+    expect(sent("messages")).toEqual([[{ role: "user", content: "see", images: ["/9j/hostname"] }]]);
     expect(error).toBeNull();
   });
 
