@@ -68,14 +68,15 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
   return {
     refuse,
     async prepare(call, { approve: askOwner, ...context }, tools, signal, changedBy) {
+      // Before its name: of a call that could not be read there may be none.
+      if ("__invalid_json" in call.arguments) {
+        return refuse(call, context, new ToolError("TOOL_INVALID_ARGUMENTS", "The arguments were not valid JSON."));
+      }
       const tool = tools.get(call.name);
       if (!tool) {
         const names = [...tools.keys()].join(", ") || "none";
         const sentence = `There is no tool "${call.name}". Known tools: ${names}.`;
         return refuse(call, context, new ToolError("TOOL_UNKNOWN", sentence));
-      }
-      if ("__invalid_json" in call.arguments) {
-        return refuse(call, context, new ToolError("TOOL_INVALID_ARGUMENTS", "The arguments were not valid JSON."));
       }
       // A copy: the validator fills defaults in.
       const args: Record<string, unknown> = structuredClone(call.arguments);

@@ -156,7 +156,7 @@ const BROKEN: Readonly<Record<string, readonly (new (script: readonly BackendSte
       }
     },
   ],
-  "brings arguments that are no JSON along whole, or fails so that the call can be asked for again": [
+  "brings a call along whose arguments are no JSON, with all that the model wrote, or with nothing of it": [
     class extends Scripted {
       protected override argumentsOf(): Record<string, unknown> {
         return { command: "ls" };

@@ -5,7 +5,7 @@ import { isRecord } from "../../../contracts/values.ts";
 import type { AnswerSize } from "../../../domain/answer-size.ts";
 import { endedEarly } from "../shared/broken-stream.ts";
 import { answerSize, isEndless, StreamFault } from "../shared/stream-fault.ts";
-import { parseArguments } from "../shared/tool-arguments.ts";
+import { parseArguments, unreadableCall } from "../shared/tool-arguments.ts";
 import type { Watch } from "../shared/watch.ts";
 import { addPart, type ReplyState } from "./state.ts";
 
@@ -51,6 +51,13 @@ export async function* readStream(
     if (finish === undefined || FAILED.has(finish) || context.watch.signal.aborted || isEndless(error)) throw error;
   }
   if (finish === undefined) throw endedEarly(context.watch, events);
+  // The service sends what the model wrote, and the SDK does not hand it on.
+  if (finish === "MALFORMED_FUNCTION_CALL") {
+    const id = `call_${ids.size}`;
+    ids.add(id);
+    size.addCall();
+    yield { type: "tool_call", call: unreadableCall(id) };
+  }
   const state = stateOf(parts, context);
   const stopReason = toStopReason(finish, ids.size > 0);
   yield { type: "end", stopReason, usage, model, ...(state === undefined ? {} : { state }) };
@@ -79,9 +86,8 @@ function stateOf(parts: readonly Part[], context: StreamContext): ProviderState 
   return { provider: context.provider, model: context.model, data };
 }
 
-/** The model wrote something that the service could not read; asked again, it writes something else. */
+/** The model wrote something that the service could not read, and of which it does not say what it was. */
 const FAILED: ReadonlySet<string> = new Set([
-  "MALFORMED_FUNCTION_CALL",
   "MALFORMED_RESPONSE",
   "UNEXPECTED_TOOL_CALL",
   "TOO_MANY_TOOL_CALLS",

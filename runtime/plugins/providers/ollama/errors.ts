@@ -20,6 +20,13 @@ export function readError(error: unknown, watch: Watch, timeoutMs: number): Fail
   return { kind: "garbage", found: "a line of an unexpected shape" };
 }
 
+/** What the model wrote, where the server says that it could not read a call; it says so in words alone, before the answer or in it. */
+export function unreadCall(error: unknown, watch: Watch): string | undefined {
+  const failure = readError(error, watch, 0);
+  const said = failure.kind === "event" || failure.kind === "status" ? (failure.message ?? "") : "";
+  return /^error parsing tool call: raw='(.*)', err=/s.exec(said)?.[1];
+}
+
 /** `{ "error": "..." }`, or the plain words of a proxy; a page has none that help. */
 function messageOf(body: string): string | undefined {
   const trimmed = body.trim();

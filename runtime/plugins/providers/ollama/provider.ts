@@ -67,7 +67,7 @@ export class OllamaProvider extends SdkProvider<Sdk, Params, Quirk> {
         return new Response(body === null ? null : checkedLines(body, watch), { status, headers });
       },
     });
-    yield* readStream(await client.chat(params), { provider: this.id, model, watch });
+    yield* readStream(client.chat(params), { provider: this.id, model, watch });
   }
 
   protected readError(error: unknown, _sdk: Sdk, watch: Watch, timeoutMs: number): Failure {

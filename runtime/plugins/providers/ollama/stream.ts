@@ -1,10 +1,11 @@
 import type { ChatResponse } from "ollama/browser";
-import type { ProviderState } from "../../../contracts/message.ts";
+import { NO_USAGE, type ProviderState } from "../../../contracts/message.ts";
 import type { ChatChunk, StopReason } from "../../../contracts/provider.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import { answerSize, StreamFault } from "../shared/stream-fault.ts";
-import { parseArguments } from "../shared/tool-arguments.ts";
+import { parseArguments, unreadableCall } from "../shared/tool-arguments.ts";
 import type { Watch } from "../shared/watch.ts";
+import { unreadCall } from "./errors.ts";
 
 /** Lines of a chat answer as our chunks. Complete with the line that says `done`. */
 
@@ -16,10 +17,26 @@ export interface StreamContext {
 }
 
 export async function* readStream(
-  stream: AsyncIterable<ChatResponse>,
+  answer: Promise<AsyncIterable<ChatResponse>>,
   context: StreamContext,
 ): AsyncGenerator<ChatChunk, void, undefined> {
   const ids = new Set<string>();
+  try {
+    yield* readLines(await answer, ids, context);
+  } catch (error) {
+    const written = unreadCall(error, context.watch);
+    if (written === undefined || context.watch.signal.aborted) throw error;
+    yield { type: "tool_call", call: unreadableCall(`call_${ids.size}`, written) };
+    // The server ends its answer with the complaint, and counts nothing.
+    yield { type: "end", stopReason: "tool_calls", usage: NO_USAGE, model: context.model };
+  }
+}
+
+async function* readLines(
+  stream: AsyncIterable<ChatResponse>,
+  ids: Set<string>,
+  context: StreamContext,
+): AsyncGenerator<ChatChunk, void, undefined> {
   const size = answerSize();
   let thinking = "";
   for await (const line of stream) {

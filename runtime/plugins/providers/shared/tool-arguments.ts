@@ -16,3 +16,11 @@ export function parseArguments(text: string): ToolCall["arguments"] {
   }
   return { [INVALID_JSON]: text };
 }
+
+/**
+ * A call of which the service says only that it could not read it, with what the model wrote where that came: answered as one whose
+ * arguments are malformed, so that the model writes it again.
+ */
+export function unreadableCall(id: string, text = ""): ToolCall {
+  return { id, name: "unreadable_call", arguments: { [INVALID_JSON]: text } };
+}

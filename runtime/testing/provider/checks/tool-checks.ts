@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Message, ToolCall } from "../../../contracts/message.ts";
 import type { ChatChunk } from "../../../contracts/provider.ts";
 import type { BackendCall } from "../harness.ts";
-import { asks, assertFailure, type CheckDefinition, endOf, read, textIn } from "../support.ts";
+import { asks, type CheckDefinition, endOf, read, textIn } from "../support.ts";
 
 /** Calls of tools, and how a conversation goes on behind them. */
 
@@ -96,21 +96,15 @@ export const TOOL_CHECKS: readonly CheckDefinition[] = [
     },
   },
   {
-    name: "brings arguments that are no JSON along whole, or fails so that the call can be asked for again",
+    name: "brings a call along whose arguments are no JSON, with all that the model wrote, or with nothing of it",
     needs: ["server", "tools"],
     script: [{ kind: "answer", toolCalls: [{ name: "shell", json: BROKEN }] }],
     async run({ provider }) {
-      let chunks: ChatChunk[];
-      try {
-        chunks = await read(provider, asks("go"), { tools: TOOLS });
-      } catch (error) {
-        return assertFailure(error, ["PROVIDER_BAD_RESPONSE", "PROVIDER_SERVER_ERROR"], true);
-      }
-      assert.deepEqual(
-        callsIn(chunks).map(({ arguments: args }) => args),
-        [{ __invalid_json: BROKEN }],
-        "the arguments of a call that is no JSON",
-      );
+      const calls = callsIn(await read(provider, asks("go"), { tools: TOOLS }));
+      assert.equal(calls.length, 1, "calls of a reply whose one call is no JSON");
+      const written = calls[0]?.arguments["__invalid_json"];
+      // Nothing, where the service cannot read the call itself and does not hand it on.
+      assert(written === BROKEN || written === "", "the arguments of a call that is no JSON");
     },
   },
 ];

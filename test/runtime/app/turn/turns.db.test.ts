@@ -257,6 +257,8 @@ describeEachDatabase("turns", (open) => {
               toolCall("c3", "strict", { __invalid_json: "{" }),
               toolCall("c4", "refuses"),
               toolCall("c5", "breaks"),
+              // Of which the service could not read so much as the name.
+              toolCall("c6", "unreadable_call", { __invalid_json: "{" }),
               end("tool_calls"),
             ]
           : [text("I see."), end()],
@@ -281,6 +283,7 @@ describeEachDatabase("turns", (open) => {
       "TOOL_INVALID_ARGUMENTS",
       "TOOL_REFUSED",
       "RUNTIME_INTERNAL",
+      "TOOL_INVALID_ARGUMENTS",
     ]);
     expect(JSON.stringify(results)).not.toContain("secret detail");
   });

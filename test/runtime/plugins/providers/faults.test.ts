@@ -145,6 +145,34 @@ describe.each(APIS)("$name, when the provider fails", (api) => {
     expect((await fail({ toolCalls: calls })).message).toContain("more than 1,000 calls");
   });
 
+  it("brings a call along that is no JSON, and goes on from what the model is told of it", async () => {
+    const written = '{"command": "ls';
+    const tools = [{ name: "shell", description: "Runs a command.", parameters: {} }];
+    const provider = api.create({ baseUrl: fake.baseUrl });
+    fake.enqueue({
+      reasoning: "Hm.",
+      text: "See:",
+      toolCalls: [
+        { name: "shell", arguments: {} },
+        { name: "shell", raw: written },
+      ],
+    });
+    const list = await chunks(provider, says("hello"), { tools });
+    const toolCalls = list.flatMap((chunk) => (chunk.type === "tool_call" ? [chunk.call] : []));
+    expect(textIn(list)).toBe("See:");
+    expect(toolCalls.at(-1)?.arguments).toEqual({ __invalid_json: api.name === "gemini" ? "" : written });
+    const ended = list.at(-1);
+    expect(ended).toMatchObject({ type: "end", stopReason: "tool_calls" });
+    const state = ended?.type === "end" && ended.state !== undefined ? { state: ended.state } : {};
+    const messages: Message[] = [
+      ...says("hello"),
+      { role: "assistant", content: "See:", toolCalls, ...state },
+      ...toolCalls.map(({ id }): Message => ({ role: "tool", toolCallId: id, content: "Not JSON.", isError: true })),
+    ];
+    fake.enqueue({ text: "better" });
+    expect(textIn(await chunks(provider, messages, { tools }))).toBe("better");
+  });
+
   it("does not print the password of an address", async () => {
     const error = await failure(chunks(api.create({ baseUrl: "http://ada:lovelace@127.0.0.1:1/v1" }), says("hello")));
     expect(error).toMatchObject({ code: "PROVIDER_UNREACHABLE" });

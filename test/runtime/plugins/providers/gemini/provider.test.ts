@@ -94,12 +94,13 @@ describe("a reply", () => {
     ]);
   });
 
-  it("that has a call which the service could not read is a bad response, and can be asked for again", async () => {
-    fake.enqueue({ toolCalls: [{ name: "shell", raw: '{"command": "ls' }] });
+  it("that the service could not read, and says no more of, is a bad response", async () => {
+    const event = { candidates: [{ finishReason: "MALFORMED_RESPONSE" }] };
+    fake.enqueue({ bytes: [Buffer.from(`data: ${JSON.stringify(event)}\r\n\r\n`)] });
     expect(await failure(chunks(provider, says("hi")))).toMatchObject({
       code: "PROVIDER_BAD_RESPONSE",
       retryable: true,
-      message: expect.stringContaining("MALFORMED_FUNCTION_CALL"),
+      message: expect.stringContaining("MALFORMED_RESPONSE"),
     });
   });
 

@@ -88,13 +88,15 @@ describe("a reply", () => {
     expect((await chunks(provider, says("hi"))).at(-1)).toMatchObject({ type: "end", stopReason: expected });
   });
 
-  it("with a call that the server could not read fails, and can be asked for again", async () => {
-    fake.enqueue({ toolCalls: [{ name: "shell", raw: '{"command": "ls' }] });
-    expect(await failure(chunks(provider, says("hi")))).toMatchObject({
-      code: "PROVIDER_SERVER_ERROR",
-      retryable: true,
-      message: expect.stringContaining("error parsing tool call"),
-    });
+  it("with a call that the server could not read before it began to answer has that call", async () => {
+    const message = `error parsing tool call: raw='{"it's\nhere": ', err=unexpected end of JSON input`;
+    fake.enqueue({ fault: { kind: "status", status: 500, message } });
+    expect(await chunks(provider, says("hi"))).toMatchObject([
+      { type: "tool_call", call: { id: "call_0", arguments: { __invalid_json: `{"it's\nhere": ` } } },
+      { type: "end", stopReason: "tool_calls" },
+    ]);
+    fake.enqueue({ fault: { kind: "status", status: 500, message: "error parsing tool calls" } });
+    expect(await failure(chunks(provider, says("hi")))).toMatchObject({ code: "PROVIDER_SERVER_ERROR" });
   });
 });
 
