@@ -57,6 +57,7 @@ function fakeOf(platform: ChatPlatform, inbox: ChatInbox): FakePlatform {
     mostText: LIMIT,
     shown: () => platform.messages.map(({ id, text, files }) => ({ id, text, files: files.map(({ name }) => name) })),
     reactions: () => platform.reactions.map(({ emoji }) => emoji),
+    typing: () => platform.typing.size,
     fail(fault) {
       inbox.isUnreachable = fault === "unreachable";
       const code = fault === "unreachable" ? "CHANNEL_CONNECTION_LOST" : "CHANNEL_REFUSED";

@@ -51,6 +51,8 @@ export interface FakePlatform {
   shown(): readonly ShownMessage[];
   /** What the channel has put on messages of people. Absent where the channel lacks `reactions`. */
   reactions?(): readonly string[];
+  /** How often somebody was shown that the bot types. Absent where the channel does not show it, or the fake does not count. */
+  typing?(): number;
   /** `unreachable`: no connection is answered any more. `refused`: for good, whatever is sent to the conversation, as where it is gone. */
   fail(fault: "unreachable" | "refused"): void;
 }

@@ -88,6 +88,11 @@ const BROKEN: Readonly<Record<string, readonly Broken[]>> = {
       "a second stop",
     ],
   ],
+  "shows that it types while turns run, as often as it is asked, and takes as many ends": [
+    [({ stopTyping: _, ...right }) => right, "it would type for ever"],
+    [(right) => ({ ...right, startTyping: async () => undefined }), "it has to be shown that it types"],
+    [(right) => ({ ...right, stopTyping: () => Promise.reject(new Error("unknown")) }), "the first turn's stopTyping"],
+  ],
   "gives back the ids of all that it has sent, with and without files, or null without a platform": [
     [sending((send, message) => send(message).then(() => null)), "what was sent to a platform has ids"],
     [sending((send, message) => send({ ...message, attachments: [] })), "the file has to be sent"],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { CheckDefinition } from "../support.ts";
+import { type CheckDefinition, waitUntil } from "../support.ts";
 
 /** What a channel is, and how it starts and stops. */
 
@@ -51,6 +51,29 @@ export const LIFECYCLE_CHECKS: readonly CheckDefinition[] = [
     async run({ channel }) {
       await assert.doesNotReject(channel.stop(), "stop without start");
       await assert.doesNotReject(channel.stop(), "a second stop");
+    },
+  },
+  {
+    name: "shows that it types while turns run, as often as it is asked, and takes as many ends",
+    needs: [],
+    async run({ channel, conversation, platform }) {
+      const { startTyping, stopTyping } = channel;
+      assert.equal(
+        startTyping === undefined,
+        stopTyping === undefined,
+        "who has startTyping has stopTyping, or it would type for ever",
+      );
+      if (startTyping === undefined || stopTyping === undefined) return;
+      await channel.start();
+      const { typing } = platform ?? {};
+      const before = typing?.() ?? 0;
+      await assert.doesNotReject(startTyping.call(channel, conversation), "the first turn's startTyping");
+      await assert.doesNotReject(startTyping.call(channel, conversation), "startTyping of a second turn");
+      if (typing !== undefined) await waitUntil(() => typing() > before, "it has to be shown that it types");
+      await assert.doesNotReject(stopTyping.call(channel, conversation), "the first turn's stopTyping");
+      await assert.doesNotReject(stopTyping.call(channel, conversation), "stopTyping of the second turn");
+      // A turn may end whose beginning the channel has not seen: another start of the node showed it.
+      await assert.doesNotReject(stopTyping.call(channel, conversation), "stopTyping without a startTyping");
     },
   },
 ];

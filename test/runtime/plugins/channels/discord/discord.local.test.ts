@@ -73,6 +73,7 @@ const harness: ChannelHarness = {
         mostText: 2_000,
         shown: () =>
           bot.sent().map(({ id, content, files }) => ({ id, text: content, files: files.map(({ name }) => name) })),
+        typing: () => bot.state.typing.length,
         reactions: () =>
           [...bot.state.channels.values()].flatMap(({ messages }) =>
             messages.flatMap(({ author, reactions }) => (author.bot ? [] : reactions)),

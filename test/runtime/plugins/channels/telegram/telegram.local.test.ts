@@ -61,6 +61,7 @@ const harness: ChannelHarness = {
           bot.state.sent
             .filter(({ deleted }) => !deleted)
             .map(({ id, text, files }) => ({ id: String(id), text, files: files.map(({ name }) => name) })),
+        typing: () => bot.state.actions.length,
         reactions: () => bot.state.reactions.map((reaction) => reaction.split(" ")[2] ?? ""),
         fail(fault) {
           if (fault === "unreachable") fake.fault = "down";
