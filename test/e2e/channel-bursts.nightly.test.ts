@@ -9,6 +9,7 @@ import { startOpenAiFake } from "../fakes/openai/index.ts";
 import { until } from "../support/eventually.ts";
 import type { Chat } from "../support/faults/chats/chat.ts";
 import { discordChat } from "../support/faults/chats/discord.ts";
+import { slackChat } from "../support/faults/chats/slack.ts";
 import { telegramChat } from "../support/faults/chats/telegram.ts";
 import { channelState } from "../support/receiving-nodes.ts";
 import { databaseUrl, deploymentOf, runningNode } from "../support/running-node.ts";
@@ -26,6 +27,7 @@ const PLATFORMS: Readonly<Record<string, () => Promise<Chat>>> = {
   "Telegram, polling": () => telegramChat("polling"),
   "Telegram, webhook": () => telegramChat("webhook"),
   Discord: () => discordChat(),
+  Slack: () => slackChat(),
 };
 
 it.each(Object.entries(PLATFORMS))("over %s", async (_name, open) => {

@@ -3,12 +3,15 @@
 import { expect, it, onTestFinished } from "vitest";
 import type { Part } from "../../control/self-test/parts.ts";
 import type { SelfTest } from "../../control/self-test/self-test.ts";
+import { CHANNELS } from "../../runtime/plugins/channels/manifests.ts";
 import { startAnthropicFake } from "../fakes/anthropic/index.ts";
 import { startAudioFake } from "../fakes/audio/index.ts";
 import { startDiscordFake } from "../fakes/discord/index.ts";
 import { startGeminiFake } from "../fakes/gemini/index.ts";
 import { startOllamaFake } from "../fakes/ollama/index.ts";
 import { startOpenAiFake } from "../fakes/openai/index.ts";
+import { startSlackFake } from "../fakes/slack/index.ts";
+import { OWNER as SLACK_OWNER } from "../fakes/slack/workspace.ts";
 import { startTelegramFake } from "../fakes/telegram/index.ts";
 import { startXaiFake } from "../fakes/xai/index.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
@@ -37,6 +40,8 @@ it("names each channel and each provider, and says which one is broken, with cod
   const bot = telegram.bot();
   const discord = await startDiscordFake();
   const discordBot = discord.bot();
+  const slack = await startSlackFake();
+  const app = slack.app();
   const audio = await startAudioFake({ apiKey: "key" });
   let isRevoked = false;
   let isWrongModel = false;
@@ -58,7 +63,13 @@ it("names each channel and each provider, and says which one is broken, with cod
   const reconnect = { initial_delay: "50ms", max_delay: "200ms", max_retries: 2 };
   const ids = Object.keys(fakes);
   const deployment = await deploymentOf({
-    env: { KEY: "key", TELEGRAM: bot.token, DISCORD: discordBot.token },
+    env: {
+      KEY: "key",
+      TELEGRAM: bot.token,
+      DISCORD: discordBot.token,
+      SLACK: app.state.token,
+      SLACK_APP: app.state.appToken,
+    },
     config: {
       providers: {
         openai: entry("openai-compatible", fakes.openai.baseUrl, "gpt-5.5"),
@@ -73,6 +84,13 @@ it("names each channel and each provider, and says which one is broken, with cod
       channels: {
         telegram: { token: "${TELEGRAM}", owner_id: 1, base_url: telegram.url, reconnect },
         discord: { token: "${DISCORD}", owner_id: "100000000000000001", base_url: discord.url, reconnect },
+        slack: {
+          token: "${SLACK}",
+          app_token: "${SLACK_APP}",
+          owner_id: SLACK_OWNER,
+          base_url: slack.url,
+          reconnect,
+        },
         voice: { transcription: { ...route, model: "whisper-1" }, speech: { ...route, model: "tts-1" } },
       },
     },
@@ -86,7 +104,7 @@ it("names each channel and each provider, and says which one is broken, with cod
     partsOf(result, "channel")
       .map(({ id }) => id)
       .sort(),
-  ).toEqual(["agent", "discord", "telegram", "voice"]);
+  ).toEqual(["agent", ...CHANNELS.map(({ id }) => id)].sort());
   expect(
     partsOf(result, "provider")
       .map(({ id }) => id)
@@ -98,11 +116,13 @@ it("names each channel and each provider, and says which one is broken, with cod
   bot.revoke();
   discord.fault = "down";
   discordBot.cut();
+  slack.fault = "down";
+  app.cut();
   await audio.close();
   isRevoked = true;
   isWrongModel = true;
   await fakes.mine.close();
-  const broken = ["discord", "telegram", "voice", "anthropic", "mine", "xai"];
+  const broken = ["discord", "slack", "telegram", "voice", "anthropic", "mine", "xai"];
   const wrong = async () => {
     const outcome = await tested(deployment);
     const parts = [...partsOf(outcome.result, "channel"), ...partsOf(outcome.result, "provider")];
@@ -121,5 +141,6 @@ it("names each channel and each provider, and says which one is broken, with cod
     expect(part.code, part.id).toMatch(/^(?:CHANNEL|PROVIDER)_/);
     expect(part.fix, part.id).toMatch(/\S/);
   }
-  expect(JSON.stringify(after.result)).not.toContain(bot.token);
+  for (const secret of [bot.token, discordBot.token, app.state.token, app.state.appToken])
+    expect(JSON.stringify(after.result)).not.toContain(secret);
 });
