@@ -8,17 +8,40 @@ import { receiverOf } from "../support/receiving-nodes.ts";
 import { databaseUrl, deploymentOf, runningNode } from "../support/running-node.ts";
 
 const EVENTUALLY = { timeout: EVENTUALLY_MS, interval: 50 };
-const WARNING = "WARNING: Detected use of sync API";
+/** With the id of the process: what starts a command is one of its own. */
+const WARNING = /\(node:(\d+)\) WARNING: Detected use of sync API/;
 
 /** Node warns of it, and it is none: random bytes come from memory. */
 const RANDOM_BYTES = /^\s+at \w+ \(node:internal\/crypto\/random/;
 
-/** Stacks of the other synchronous calls. */
-function synchronous(output: string): readonly string[] {
-  const [, ...warnings] = output.split(WARNING);
-  const stacks = warnings.map((warning) => /^(?:\s+at .*)+/.exec(warning)?.[0] ?? warning);
-  return stacks.filter((stack) => !RANDOM_BYTES.test(stack));
+/** Searches read in threads of their own, which Node watches as well, and load their modules there for each search. */
+const SEARCH_THREADS = /\/plugins\/tools\/shared\/search\/|\(node:internal\/modules\//;
+
+/** Stacks of the other synchronous calls of the process. */
+function synchronous(pid: number, output: string): readonly string[] {
+  const [, ...parts] = output.split(WARNING);
+  const stacks = parts.flatMap((part, index) => {
+    if (index % 2 === 0 || Number(parts[index - 1]) !== pid) return [];
+    // None where a thread begins or ends: nothing of ours has called it.
+    return /^(?:\s+at .*)+/.exec(part) ?? [];
+  });
+  return stacks.filter((stack) => !RANDOM_BYTES.test(stack) && !SEARCH_THREADS.test(stack));
 }
+
+/** Each call, and a part of its result. */
+const CALLS: readonly (readonly [name: string, args: object, result: string])[] = [
+  ["memory_search", { query: "hello" }, "hello"],
+  ["file_write", { path: "notes/one.txt", content: "one pebble\ntwo pebbles\n" }, "notes/one.txt"],
+  ["file_read", { path: "notes/one.txt" }, "one pebble"],
+  ["file_edit", { path: "notes/one.txt", old_string: "two", new_string: "2" }, "notes/one.txt"],
+  ["search_glob", { pattern: "notes/*.txt" }, "notes/one.txt"],
+  ["search_grep", { pattern: "2 pebbles" }, "2 pebbles"],
+  ["todo", { items: [{ text: "count pebbles", state: "pending" }] }, "1"],
+  ["shell", { command: "cat notes/one.txt" }, "2 pebbles"],
+  ["memory_stats", {}, "messages"],
+];
+const STEPS = CALLS.map(([name, args]) => `@call ${name} ${JSON.stringify(args)}\n@then`);
+const WORDS = ["hello", `${STEPS.join("\n")}\n@say done`];
 
 it("turns of the agent channel and of a chat, with tools and memory, do no synchronous I/O", async () => {
   const model = await startOpenAiFake();
@@ -36,13 +59,8 @@ it("turns of the agent channel and of a chat, with tools and memory, do no synch
   });
   const node = await runningNode(deployment, { nodeOptions: ["--trace-sync-io"] });
   await receiverOf([node], "telegram");
-  const words = [
-    "hello",
-    '@call memory_search {"query": "hello"}\n@then\n@say found',
-    '@call write_file {"path": "note.txt", "content": "one"}\n@then\n@call read_file {"path": "note.txt"}\n@then\n@say read',
-  ];
   const turns = async (): Promise<void> => {
-    for (const text of words) {
+    for (const text of WORDS) {
       await node.call("/api/agents/main/messages", { session: "s", text });
       const before = bot.state.sent.length;
       bot.say(text);
@@ -53,7 +71,13 @@ it("turns of the agent channel and of a chat, with tools and memory, do no synch
   await turns();
   // The start reads its files so: the watching works.
   const before = node.output();
-  expect(synchronous(before)).not.toEqual([]);
+  expect(synchronous(node.pid, before)).not.toEqual([]);
   for (let round = 0; round < 5; round++) await turns();
-  expect(synchronous(node.output().slice(before.length))).toEqual([]);
+  expect(synchronous(node.pid, node.output().slice(before.length))).toEqual([]);
+  // And each call has done its work.
+  const { results } = model.requests.findLast(({ step }) => step === CALLS.length) ?? { results: [] };
+  // Results of the turns before stand in front of them.
+  expect(results.slice(-CALLS.length).map(({ text }) => text)).toEqual(
+    CALLS.map(([, , result]) => expect.stringContaining(result)),
+  );
 });
