@@ -4,10 +4,12 @@
  */
 
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import process from "node:process";
 import { parseDocument } from "yaml";
 import { derive } from "../../runtime/config/derive.ts";
 import {
+  CONFIG_FILE,
   type Config,
   type Inspection,
   inspectConfig,
@@ -28,7 +30,7 @@ export interface Current {
 }
 
 export interface InspectOptions {
-  /** Directory whose cairn.yaml is read, where it is not the deployment's own. */
+  /** Read in place of the deployment's cairn.yaml; its relative paths begin at the deployment's directory all the same. */
   readonly staged?: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -36,15 +38,16 @@ export interface InspectOptions {
 /** Rejects as `inspectConfig` does where there is nothing to read. */
 export async function inspectCurrent(
   { dir, home }: Pick<Deployment, "dir" | "home">,
-  { staged = dir, signal }: InspectOptions = {},
+  { staged = join(dir, CONFIG_FILE), signal }: InspectOptions = {},
 ): Promise<Current> {
   const env = mergeEnvironments((await readSecretsFile(dir)).values, process.env);
   // A file that is not there, or no YAML, is the inspection's to report.
-  const text = await readFile(`${staged}/cairn.yaml`, "utf8").catch(() => "");
+  const text = await readFile(staged, "utf8").catch(() => "");
   const missing = missingVariables(parseDocument(text).toJS(), env);
   const inspection = await inspectConfig({
-    dir: staged,
+    dir,
     home,
+    file: staged,
     env: { ...env, ...Object.fromEntries(missing.map((name) => [name, standIn(name)])) },
     readSecret: async (reference) => reference,
     ...(signal ? { signal } : {}),

@@ -8,7 +8,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTwoFilesPatch } from "diff";
 import { type Document, parseDocument } from "yaml";
-import { CONFIG_FILE, type ConfigIssue, createRedactor, type Inspection } from "../../runtime/config/index.ts";
+import {
+  CONFIG_FILE,
+  type ConfigIssue,
+  createRedactor,
+  type Inspection,
+  type LoadedConfig,
+} from "../../runtime/config/index.ts";
 import { hasReference, isSecretReference } from "../../runtime/config/references.ts";
 import { holdsSecret, isSecretPath, secretsIn } from "../../runtime/config/secret-values.ts";
 import { formatPath, texts } from "../../runtime/config/tree.ts";
@@ -42,6 +48,8 @@ export interface PlannedEdit extends Edit {
   /** The file as it was read. */
   readonly before: string;
   readonly after: string;
+  /** What the changed file says; null where it has errors, which it had before. */
+  readonly loaded: LoadedConfig | null;
 }
 
 const CONTEXT_LINES = 3;
@@ -57,12 +65,13 @@ export async function editConfiguration(
   change: (document: Document) => void,
   { dryRun = false, prepare, signal }: EditOptions = {},
 ): Promise<Edit> {
-  const { before, after, ...edit } = await planEdit(deployment, change, { ...(signal ? { signal } : {}) });
-  if (edit.changed && !dryRun) {
+  const planned = await planEdit(deployment, change, { ...(signal ? { signal } : {}) });
+  const { file, changed } = planned;
+  if (changed && !dryRun) {
     await prepare?.();
-    await replaceConfiguration({ file: edit.file, expected: before, text: after });
+    await replaceConfiguration({ file, expected: planned.before, text: planned.after });
   }
-  return edit;
+  return editOf(planned);
 }
 
 /** What `editConfiguration` would write. Its errors, but for those of writing. */
@@ -82,7 +91,8 @@ export async function planEdit(
   change(document);
   const asked = document.toString(YAML_STYLE);
   if (asked === unchanged) {
-    return { file, changed: false, diff: "", warnings: [], missing: [], before: text, after: text };
+    const { loaded } = before;
+    return { file, changed: false, diff: "", warnings: [], missing: [], before: text, after: text, loaded };
   }
   const changed = keepLayout({ text, unchanged, changed: asked });
 
@@ -94,7 +104,12 @@ export async function planEdit(
   const patch = createTwoFilesPatch(CONFIG_FILE, CONFIG_FILE, text, changed, "", "", { context: CONTEXT_LINES });
   // Without the ruler above it, which only the patch tool needs, and the carriage returns of the file.
   const diff = redact(patch.slice(patch.indexOf("--- ")).replace(/[\t\r]+$/gm, ""));
-  return { file, changed: true, diff, warnings, missing, before: text, after: changed };
+  return { file, changed: true, diff, warnings, missing, before: text, after: changed, loaded: after.loaded };
+}
+
+/** What a command tells of it. */
+export function editOf({ file, changed, diff, warnings, missing }: PlannedEdit): Edit {
+  return { file, changed, diff, warnings, missing };
 }
 
 /** `${NAME}` and no more. */
@@ -110,7 +125,7 @@ function secretsOf({ loaded }: Inspection, text: string): string[] {
   return [...resolved, ...written];
 }
 
-/** The changed text with the deployment's `.env`, in a directory of its own. */
+/** The changed text, from a file of its own, as if it were the deployment's. */
 async function inspectText(
   text: string,
   deployment: Pick<Deployment, "dir" | "home">,
@@ -118,8 +133,9 @@ async function inspectText(
 ): Promise<Current> {
   const staged = await mkdtemp(join(tmpdir(), "cairn-edit-"));
   try {
-    await writeFile(join(staged, CONFIG_FILE), text, { mode: 0o600 });
-    return await inspectCurrent(deployment, { staged, signal });
+    const file = join(staged, CONFIG_FILE);
+    await writeFile(file, text, { mode: 0o600 });
+    return await inspectCurrent(deployment, { staged: file, signal });
   } finally {
     await rm(staged, { recursive: true, force: true });
   }

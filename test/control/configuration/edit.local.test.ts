@@ -12,6 +12,7 @@ import type { Deployment } from "../../../control/service/deployment.ts";
 import { startOllamaFake } from "../../fakes/ollama/index.ts";
 import { deploymentDirectory } from "../../support/deployment.ts";
 import { PLANTED_SECRET, PLANTS, plantedPlace } from "../../support/planted-files.ts";
+import { writePlugins } from "../../support/plugin-folders.ts";
 
 const YAML = `# Ours.
 version: 1
@@ -61,6 +62,15 @@ describe("editing cairn.yaml", () => {
     const dry = await switchProvider(given.deployment, { model: "other" }, { dryRun: true });
     expect(dry.changed).toBe(true);
     expect(await given.read()).toBe(YAML);
+  });
+
+  it("finds plugins whose directory is written as from the file's own", async () => {
+    given = await deploymentOf(
+      `${YAML}  desk: { kind: pager, owner_id: ada, settings: { shelf: left } }\nplugin_dirs: [./plugins]\n`,
+    );
+    const settings = { type: "object", properties: { shelf: { type: "string" } } };
+    await writePlugins(join(given.deployment.dir, "plugins"), { pager: { kind: "channel", settings } });
+    expect((await switchProvider(given.deployment, { model: "other" })).warnings).toEqual([]);
   });
 
   it("keeps the file's mode", async () => {
