@@ -6,7 +6,10 @@ import { CommandHelp, Help } from "@oclif/core/help";
 /** The commands in the order in which they are needed; what is in no group is in the last one. */
 const GROUPS: readonly { readonly title: string; readonly names: readonly string[] }[] = [
   { title: "START HERE", names: ["init", "start", "chat", "status", "doctor", "stop"] },
-  { title: "AGENTS AND MODELS", names: ["agent", "provider", "model", "login", "skills", "skill", "plugins", "usage"] },
+  {
+    title: "AGENTS AND MODELS",
+    names: ["agent", "provider", "model", "login", "skills", "skill", "plugins", "plugin", "usage"],
+  },
   { title: "MEMORY", names: ["memory", "capture", "mcp"] },
   {
     title: "THE NODE",

@@ -16,6 +16,7 @@ export const HOME_KEPT = [
   "credentials",
   "capture",
   "mcp-tools.json",
+  "plugin-packages",
   "spool",
   "workspaces",
   "mesh.json",
@@ -72,7 +73,10 @@ export async function contentsOf({ dir, home, config, file }: ContentsInput): Pr
     // All of a source tree is not what a server needs of it.
     if (within(absolute, dir) !== null) leftOut.push({ path: absolute, reason: "it is around cairn.yaml itself" });
   }
-  const wanted = [...DIRECTORY_KEPT.map((name) => join(dir, name)), ...referredTo(config, dir)];
+  const kept = HOME_KEPT.map((name) => join(home, name));
+  // What the home keeps comes with it, also where cairn.yaml names it.
+  const named = referredTo(config, dir).filter((path) => kept.every((own) => within(own, path) === null));
+  const wanted = [...DIRECTORY_KEPT.map((name) => join(dir, name)), ...named];
   for (const absolute of new Set(wanted)) {
     if (!(await isThere(absolute))) continue;
     const inHome = dir === home ? null : within(home, absolute);
@@ -89,7 +93,7 @@ export async function contentsOf({ dir, home, config, file }: ContentsInput): Pr
   const store = config.memory.embedded.path;
   const passed = new Set([
     ...HOME_OMITTED.map((name) => join(home, name)),
-    ...(dir === home ? HOME_KEPT.map((name) => join(home, name)) : [home]),
+    ...(dir === home ? kept : [home]),
     ...DIRECTORY_OMITTED.map((name) => join(dir, name)),
     store,
     ...(await movedStores(store)),

@@ -17,6 +17,11 @@ const OWN_IDS: ReadonlySet<string> = new Set([
   ...MANIFESTS.hook.flatMap(({ hooks }) => hooks.map(({ name }) => name)),
 ]);
 
+/** Whether no plugin may have this id. */
+export function isOwnId(id: string): boolean {
+  return OWN_IDS.has(id);
+}
+
 /** Names of tools that no plugin may have. */
 export const OWN_TOOLS: readonly string[] = Object.keys(toolsSection.shape);
 
@@ -26,7 +31,7 @@ export function admitPlugins(found: readonly FoundPlugin[]): readonly FoundPlugi
   return found.map((plugin): FoundPlugin => {
     if (plugin.problem !== null) return plugin;
     const { id, path } = plugin;
-    if (OWN_IDS.has(id)) return { ...plugin, problem: `${id} is a name of Cairn's own` };
+    if (isOwnId(id)) return { ...plugin, problem: `${id} is a name of Cairn's own` };
     const earlier = paths.get(id);
     if (earlier !== undefined && earlier !== path) return { ...plugin, problem: `${earlier} is ${id} already` };
     paths.set(id, path);

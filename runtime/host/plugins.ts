@@ -1,6 +1,7 @@
 /** From `plugin_dirs` in the configuration to the providers, channels, tools and hooks that other people's plugins bring. */
 
 import { getuid } from "node:process";
+import { entriesOf, needsOf } from "../config/plugin-needs.ts";
 import { isSwitchedOff, OWN_TOOLS, pluginOfKind } from "../config/plugins.ts";
 import type { Channel } from "../contracts/channel.ts";
 import type { AnyHook } from "../contracts/hooks.ts";
@@ -13,7 +14,6 @@ import { type FoundPlugin, mainOf, type UsablePlugin } from "../files/plugin-pac
 import { loadPlugin, provideApi } from "../plugins/loader/index.ts";
 import type { HostOptions } from "./options.ts";
 import { guardedChannel, guardedTool, missingChannel, missingProvider } from "./plugin-guards.ts";
-import { entriesOf, needsOf } from "./plugin-needs.ts";
 
 export interface PluginParts {
   /** By the ids of their entries in cairn.yaml: each entry of a kind that is not Cairn's own has one, be its plugin loaded or not. */

@@ -36,6 +36,12 @@ describe("the commands of a page", { concurrent: false }, () => {
     await chmod(join(home, "bin", "cairn"), 0o755);
     // A copy of the source tree, as far as `npm run` looks.
     for (const name of ["package.json", "scripts"]) await symlink(join(ROOT, name), join(tree, name));
+    // What `npm install` of a plugin's author brings.
+    await mkdir(join(tree, "node_modules"));
+    await symlink(ROOT, join(tree, "node_modules", "cairn-agents"));
+    for (const name of ["typescript", "@types", ".bin"]) {
+      await symlink(join(ROOT, "node_modules", name), join(tree, "node_modules", name));
+    }
     env = {
       PATH: [join(home, "bin"), process.env["PATH"] ?? ""].join(delimiter),
       HOME: home,

@@ -10,6 +10,8 @@ import { findDeployment } from "../../service/deployment.ts";
 export default class PluginsInfo extends BaseCommand<PluginEntry> {
   static override description = "Show what one plugin is, where it is configured and what uses it";
 
+  static override hiddenAliases = ["plugin:info"];
+
   static override examples = [
     "<%= config.bin %> plugins info anthropic",
     "<%= config.bin %> plugins info shell --json",

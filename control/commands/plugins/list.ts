@@ -16,6 +16,8 @@ export default class PluginsList extends BaseCommand<PluginListResult> {
   static override description =
     "List the plugins: those that come with Cairn, and those of plugin_dirs, which the node loads";
 
+  static override hiddenAliases = ["plugin:list"];
+
   static override examples = [
     "<%= config.bin %> plugins list",
     "<%= config.bin %> plugins list --kind provider --json",

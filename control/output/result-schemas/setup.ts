@@ -1,7 +1,7 @@
 /** Results of the commands that write or read a configuration, and of what is installed with the program. */
 
 import { z } from "zod";
-import { PLUGIN_KINDS } from "../../../runtime/contracts/plugin.ts";
+import { LOADED_KINDS, PLUGIN_KINDS } from "../../../runtime/contracts/plugin.ts";
 import { edit, issue } from "./parts.ts";
 
 const agent = z.strictObject({
@@ -129,6 +129,26 @@ export const SETUP_SCHEMAS = {
   }),
   "plugins-list": z.strictObject({ plugins: z.array(plugin) }),
   "plugins-info": plugin,
+  "plugin-init": z.strictObject({
+    name: z.string(),
+    kind: z.enum(LOADED_KINDS),
+    path: z.string(),
+    files: z.array(z.string()),
+  }),
+  "plugin-add": edit.extend({
+    plugin: z.string(),
+    kind: z.enum(LOADED_KINDS),
+    version: z.string().nullable(),
+    path: z.string(),
+    provides: z.array(z.string()).describe("Names of the tools or hooks that it brings"),
+    integrity: z.string().nullable().describe("Of the archive that was installed; null for a folder"),
+    replaced: z.string().nullable().describe("The version whose place it takes; null: there was none"),
+  }),
+  "plugin-remove": edit.extend({
+    plugin: z.string(),
+    path: z.string().nullable().describe("Its folder; null where there was no such plugin"),
+    deleted: z.boolean().describe("Whether the folder was deleted: that of a package which was installed"),
+  }),
   "skills-list": z.strictObject({
     skills: z.array(
       z.strictObject({

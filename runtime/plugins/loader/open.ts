@@ -4,13 +4,12 @@ import { randomUUID } from "node:crypto";
 import { registerHooks } from "node:module";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { LoadRequest } from "../../contracts/plugin-trial.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import { isRecord } from "../../contracts/values.ts";
-import type { LoadRequest } from "./messages.ts";
 import { shapeProblem } from "./shapes.ts";
 
 const API = "cairn-agents/plugin";
-const MAX_REASON = 300;
 
 /**
  * From now on the node's own copy is what `cairn-agents/plugin` means, so that its errors are those that the node knows, and that a
@@ -36,11 +35,4 @@ export async function openPlugin({ file, kind, needs }: LoadRequest, logger: Log
     made.push(one);
   }
   return made;
-}
-
-/** The first line of what was thrown, as the end of a sentence. */
-export function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  const [line = ""] = text.split("\n");
-  return line.trim() === "" ? "it throws an error without a message" : line.slice(0, MAX_REASON);
 }

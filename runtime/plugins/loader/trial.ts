@@ -5,9 +5,10 @@
 
 import process from "node:process";
 import { Worker } from "node:worker_threads";
+import { LOAD_MS, type LoadRequest, READY, reasonOf, type TrialOutcome } from "../../contracts/plugin-trial.ts";
 import type { Logger } from "../../contracts/ports.ts";
-import { LOAD_MS, type LoadRequest, READY, type TrialOutcome } from "./messages.ts";
-import { openPlugin, provideApi, reasonOf } from "./open.ts";
+import { isRecord } from "../../contracts/values.ts";
+import { openPlugin, provideApi } from "./open.ts";
 
 /** A plugin that blocks is ended by the node; should that have ended, by this thread. */
 const LONGEST_MS = LOAD_MS + 5_000;
@@ -21,14 +22,21 @@ process.send?.(READY);
 async function attempt(message: unknown): Promise<void> {
   new Worker(`setTimeout(() => process.kill(process.pid, "SIGKILL"), ${LONGEST_MS})`, { eval: true }).unref();
   provideApi();
-  let outcome: TrialOutcome = { ok: true };
+  let outcome: TrialOutcome;
   try {
-    // The node is the only one that sends anything.
-    await openPlugin(message as LoadRequest, noLog);
+    // The one that has started this process is the only one that sends anything.
+    const request = message as LoadRequest;
+    outcome = { ok: true, names: namesOf(request, await openPlugin(request, noLog)) };
   } catch (error) {
     outcome = { ok: false, reason: reasonOf(error) };
   }
   process.send?.(outcome, () => process.exit(0));
+}
+
+/** Their shapes were checked when they were made. */
+function namesOf({ kind }: LoadRequest, made: readonly unknown[]): string[] {
+  if (kind !== "tool" && kind !== "hook") return [];
+  return made.flat().flatMap((one) => (isRecord(one) ? [String(one["name"])] : []));
 }
 
 function nothing(): void {}

@@ -115,6 +115,20 @@ describe("the contents of a backup", () => {
     ]);
   });
 
+  it("have a package of a plugin once, wherever the home lies", async () => {
+    const dir = await temporaryDirectory();
+    for (const home of [dir, join(dir, ".cairn")]) {
+      const path = join(home, "plugin-packages/sky@1.0.0");
+      await write(dir, { "cairn.yaml": `${MINIMAL}plugin_dirs: [${path}]\n` });
+      await write(path, { "index.js": "x", ".cairn-package.json": "{}" });
+      expect((await namesOf(dir, home)).names).toEqual([
+        "directory/cairn.yaml",
+        "home/plugin-packages/sky@1.0.0/.cairn-package.json",
+        "home/plugin-packages/sky@1.0.0/index.js",
+      ]);
+    }
+  });
+
   it("have working directories of MCP servers, session files and certificates of PostgreSQL, or name them", async () => {
     const dir = await temporaryDirectory();
     await write(dir, {

@@ -38,6 +38,16 @@ const withoutNode: readonly Case[] = [
   { argv: ["memory", "move", "embedded"], schema: "memory-move" },
   { argv: ["plugins", "list"], schema: "plugins-list" },
   { argv: ["plugins", "info", "shell"], schema: "plugins-info" },
+  { argv: ["plugin", "init", "rain", "--kind", "hook", "--in", "made"], schema: "plugin-init" },
+  {
+    argv: ["plugin", "add", "./made/sun"],
+    schema: "plugin-add",
+    prepare: (cli) => cli.run(["plugin", "init", "sun", "--in", "made"]),
+  },
+  { argv: ["plugin", "remove", "sun"], schema: "plugin-remove" },
+  // Either word of the two topics is taken.
+  { argv: ["plugins", "remove", "sun"], schema: "plugin-remove" },
+  { argv: ["plugin", "list"], schema: "plugins-list" },
   { argv: ["skills", "list"], schema: "skills-list", prepare: aSkill },
   { argv: ["skill", "init", "coffee", "--in", "made"], schema: "skill-init" },
   { argv: ["skill", "validate", "workspace/skills/tea"], schema: "skill-validate", prepare: aSkill },

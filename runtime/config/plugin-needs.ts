@@ -1,10 +1,10 @@
 /** What each plugin is given of the configuration. Pure. */
 
-import type { Config } from "../config/index.ts";
-import { CHANNEL_KINDS, PROVIDER_KINDS } from "../config/known-ids.ts";
 import { webhookPath } from "../contracts/channel.ts";
+import type { PlainNeeds } from "../contracts/plugin-trial.ts";
 import type { UsablePlugin } from "../files/plugin-package.ts";
-import type { PlainNeeds } from "../plugins/loader/index.ts";
+import type { Config } from "./config.ts";
+import { CHANNEL_KINDS, PROVIDER_KINDS } from "./known-ids.ts";
 
 const OWN_KINDS: Readonly<Record<"provider" | "channel", readonly string[]>> = {
   provider: PROVIDER_KINDS,

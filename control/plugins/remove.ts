@@ -1,0 +1,114 @@
+/** `plugin remove`: a plugin is taken out of cairn.yaml; a folder of the operator's own stays. */
+
+import { rm } from "node:fs/promises";
+import { basename } from "node:path";
+import type { Document } from "yaml";
+import type { Config } from "../../runtime/config/index.ts";
+import { needsOf } from "../../runtime/config/plugin-needs.ts";
+import { RuntimeError } from "../../runtime/contracts/errors.ts";
+import { type FoundPlugin, mainOf } from "../../runtime/files/plugin-package.ts";
+import { tryPlugin } from "../../runtime/files/plugin-trial.ts";
+import { loadedPlugins } from "../configuration/current.ts";
+import { type Edit, editConfiguration } from "../configuration/edit.ts";
+import { deleteOwn } from "../configuration/own-nodes.ts";
+import type { Deployment } from "../service/deployment.ts";
+import { BUILT_IN } from "./built-in.ts";
+import { isPackage, withPackages } from "./packages.ts";
+
+export interface RemovedPlugin extends Edit {
+  readonly plugin: string;
+  /** Its folder; null: there was no such plugin. */
+  readonly path: string | null;
+  /** Whether the folder is deleted with it: one that `plugin add` has installed. */
+  readonly deleted: boolean;
+}
+
+export interface RemoveOptions {
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Changes nothing where there is no such plugin. RUNTIME_INVALID_REQUEST for one that comes with Cairn, RUNTIME_CONFLICT while
+ * something names it or its directory holds other plugins; errors of `editConfiguration`.
+ */
+export async function removePlugin(
+  deployment: Deployment,
+  name: string,
+  options: RemoveOptions,
+): Promise<RemovedPlugin> {
+  const { dryRun, signal } = options;
+  const { config, plugins } = await loadedPlugins(deployment, signal);
+  const found = plugins.find((one) => nameOf(one) === name);
+  if (found === undefined && BUILT_IN.some((one) => one.name === name)) {
+    throw new RuntimeError("RUNTIME_INVALID_REQUEST", `${name} comes with Cairn and cannot be removed.`, {
+      hint: "`agents.<name>.tools.exclude` keeps a tool from an agent.",
+    });
+  }
+  if (found === undefined) {
+    const { file } = deployment;
+    return { file, changed: false, diff: "", warnings: [], missing: [], plugin: name, path: null, deleted: false };
+  }
+  const { path } = found;
+  const at = config.plugin_dirs.flatMap((one, index) => (one === path ? [index] : []));
+  if (at.length === 0) throw inDirectory(name, path);
+  await requireUnused(found, config, signal);
+  const edit = () =>
+    editConfiguration(
+      deployment,
+      (document) => {
+        // From the last: the others keep their positions.
+        for (const index of at.toReversed()) deleteOwn(document, ["plugin_dirs", index]);
+        deleteSettings(document, name);
+      },
+      { dryRun, signal },
+    );
+  if (!isPackage(deployment.home, path)) return { ...(await edit()), plugin: name, path, deleted: false };
+  return withPackages(deployment.home, async () => {
+    const edited = await edit();
+    if (!dryRun) await rm(path, { recursive: true, force: true });
+    return { ...edited, plugin: name, path, deleted: !dryRun };
+  });
+}
+
+/** As `plugins list` shows it. */
+function nameOf({ id, manifest, path }: FoundPlugin): string {
+  return id ?? manifest?.name ?? basename(path);
+}
+
+function inDirectory(name: string, path: string): RuntimeError {
+  return new RuntimeError("RUNTIME_CONFLICT", `${name} is one of the plugins of a directory in plugin_dirs: ${path}.`, {
+    hint: `Move its folder out of that directory, or write \`plugins: { ${name}: { enabled: false } }\`.`,
+  });
+}
+
+/** RUNTIME_CONFLICT while the configuration names what it brings. */
+async function requireUnused(plugin: FoundPlugin, config: Config, signal: AbortSignal): Promise<void> {
+  const uses = await usesOf(plugin, config, signal);
+  if (uses.length === 0) return;
+  throw new RuntimeError("RUNTIME_CONFLICT", `${nameOf(plugin)} cannot be removed: ${uses.join(" and ")} names it.`, {
+    hint: "Take that out of cairn.yaml first; `cairn config validate` checks the rest.",
+  });
+}
+
+async function usesOf(plugin: FoundPlugin, config: Config, signal: AbortSignal): Promise<string[]> {
+  const kind = plugin.manifest?.cairn.kind;
+  if (kind === "provider" || kind === "channel") {
+    const entries = Object.entries(config[`${kind}s`]);
+    return entries.flatMap(([id, entry]) => (entry.kind === plugin.id ? [`${kind}s.${id}`] : []));
+  }
+  if (kind !== "tool" || plugin.problem !== null) return [];
+  // Names of tools are in its code alone. Where it cannot be loaded no agent has them.
+  const tried = await tryPlugin({ file: mainOf(plugin), kind, needs: needsOf(plugin, config) }, signal);
+  const names = new Set(tried.ok ? tried.names : []);
+  return Object.entries(config.agents).flatMap(([agent, { tools }]) =>
+    [
+      { key: "tools.include", list: tools?.include },
+      { key: "tools.others.include", list: tools?.others?.include },
+    ].flatMap(({ key, list = [] }) => (list.some((name) => names.has(name)) ? [`agents.${agent}.${key}`] : [])),
+  );
+}
+
+function deleteSettings(document: Document, id: string): void {
+  if (document.hasIn(["plugins", id])) deleteOwn(document, ["plugins", id]);
+}
