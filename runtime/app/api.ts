@@ -20,7 +20,7 @@ import type { PluginReport } from "../contracts/plugin.ts";
 import type { ScheduleRun, ScheduleStatus } from "../contracts/schedules.ts";
 import type { NumberedEvent, StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
-import type { Approvals } from "./approvals.ts";
+import type { Approvals, WaitingApprovals } from "./approvals.ts";
 import type { Capture } from "./capture/capture.ts";
 import type { Joining } from "./mesh/joining.ts";
 import type { Leaving } from "./mesh/leaving.ts";
@@ -174,6 +174,7 @@ export interface HealthReport {
   readonly backup: BackupStatus | null;
   /** Those that somebody should see to; null where the store does not answer. */
   readonly schedules: readonly { readonly agent: string; readonly name: string; readonly problem: string }[] | null;
+  readonly approvals: WaitingApprovals | null;
   readonly audit: { readonly failing: string | null; readonly lost: number };
   readonly skills: {
     /** Of all agents. */

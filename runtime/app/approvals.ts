@@ -3,12 +3,20 @@
  * the digest of what was shown, and counts once; nothing but these functions makes one.
  */
 
-import type { ApprovalPage, DecidedApproval, PendingApproval, StandingApproval } from "../contracts/approvals.ts";
+import type {
+  ApprovalPage,
+  DecidedApproval,
+  PendingApproval,
+  StandingApproval,
+  WaitingApprovals,
+} from "../contracts/approvals.ts";
 import type { Database, Transaction } from "../contracts/database.ts";
 import { RuntimeError } from "../contracts/errors.ts";
 import type { NewId } from "../contracts/ports.ts";
 import type { SecurityLog } from "../contracts/security-log.ts";
 import type { ApprovalRequest } from "../contracts/stream.ts";
+
+export type { WaitingApprovals };
 
 export interface Decision {
   /** Of the question, or its last eight digits. */
@@ -42,6 +50,8 @@ export interface StandingCall {
 export interface Approvals {
   /** Those that wait, the oldest first. */
   pending(query: PageQuery): Promise<ApprovalPage<PendingApproval>>;
+  /** How many wait, and how long the oldest has: whatever node has asked. */
+  waiting(): Promise<WaitingApprovals>;
   /** Durable when it resolves; the turn then goes on. RUNTIME_NOT_FOUND, RUNTIME_CONFLICT where it does not wait any more. */
   decide(decision: Decision): Promise<DecidedApproval>;
   /** The one that the session's turn waits for; null where it waits for none. `isNew`: nobody can have read it yet. */
@@ -69,6 +79,9 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const CODE = /^[0-9a-f]{8}$/i;
 /** A word that was sent before the question came is not meant for it. */
 const UNREAD = "5 seconds";
+
+/** Of questions `q` and their turns `t`. */
+const PENDING = "where q.approval is not null and q.state = 'open' and t.state = 'waiting' and q.expires_at > now()";
 
 interface QuestionRow {
   readonly id: string;
@@ -118,8 +131,7 @@ export function createApprovals({ database, newId, security, wake }: ApprovalsDe
       >(
         `/* approval:pending */ select q.id, q.turn_id, t.agent, i.channel, i.conversation, q.approval, q.created_at, q.expires_at
          from turn_questions q join turns t on t.id = q.turn_id join inbox i on i.id = t.inbox_id
-         where q.approval is not null and q.state = 'open' and t.state = 'waiting' and q.expires_at > now()
-           and ($1::uuid is null or q.id > $1::uuid) order by q.id limit $2`,
+         ${PENDING} and ($1::uuid is null or q.id > $1::uuid) order by q.id limit $2`,
         [after ?? null, limit + 1],
       );
       return pageOf(
@@ -135,6 +147,15 @@ export function createApprovals({ database, newId, security, wake }: ApprovalsDe
         })),
         limit,
       );
+    },
+    async waiting() {
+      const { rows } = await database.query<{ waiting: number; oldest_ms: number | null }>(
+        `/* approval:waiting */ select count(*)::int as waiting,
+           (extract(epoch from now() - min(q.created_at)) * 1000)::float8 as oldest_ms
+         from turn_questions q join turns t on t.id = q.turn_id ${PENDING}`,
+      );
+      const { waiting = 0, oldest_ms: oldest = null } = rows[0] ?? {};
+      return { waiting, oldest_waiting_ms: oldest === null ? null : Math.max(0, Math.round(oldest)) };
     },
     async decide({ id, decision, always: isAlways, by }) {
       const { approval, ...question } = await database.transaction(async (tx) => {

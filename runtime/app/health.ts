@@ -6,6 +6,7 @@ import type { PluginReport } from "../contracts/plugin.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { Backups, Health, HealthReport, HealthStatus, McpServers, MeshReport, Schedules } from "./api.ts";
+import type { Approvals } from "./approvals.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { Receivers } from "./receivers.ts";
 import { readServerReport } from "./server-report.ts";
@@ -40,6 +41,7 @@ export interface HealthDeps {
   workers(): Readonly<Record<string, WorkerState>>;
   readonly backups: Pick<Backups, "status">;
   readonly schedules: Pick<Schedules, "list">;
+  readonly approvals: Pick<Approvals, "waiting">;
   readonly mcpServers: Pick<McpServers, "report">;
   readonly skills: Pick<SkillLibrary, "report">;
   plugins(): readonly PluginReport[];
@@ -146,33 +148,39 @@ export function createHealth(deps: HealthDeps): Health {
 
   return {
     async report() {
-      const [memory, server, backup, schedules, available, agentStates, queues, mesh, skillReport] = await Promise.all([
-        database.status(),
-        withDeadline(readServerReport(database, clock), SERVER_DEADLINE_MS, null),
-        withDeadline(
-          deps.backups.status().catch(() => null),
-          SERVER_DEADLINE_MS,
-          null,
-        ),
-        withDeadline(
-          problemSchedules().catch(() => null),
-          SERVER_DEADLINE_MS,
-          null,
-        ),
-        providers(),
-        agents(),
-        deps.jobs.states().catch(() => []),
-        withDeadline(
-          deps.mesh().catch(() => NO_MESH),
-          SERVER_DEADLINE_MS,
-          NO_MESH,
-        ),
-        withDeadline(
-          skills().catch(() => NO_SKILLS),
-          SERVER_DEADLINE_MS,
-          NO_SKILLS,
-        ),
-      ]);
+      const [memory, server, backup, schedules, approvals, available, agentStates, queues, mesh, skillReport] =
+        await Promise.all([
+          database.status(),
+          withDeadline(readServerReport(database, clock), SERVER_DEADLINE_MS, null),
+          withDeadline(
+            deps.backups.status().catch(() => null),
+            SERVER_DEADLINE_MS,
+            null,
+          ),
+          withDeadline(
+            problemSchedules().catch(() => null),
+            SERVER_DEADLINE_MS,
+            null,
+          ),
+          withDeadline(
+            deps.approvals.waiting().catch(() => null),
+            SERVER_DEADLINE_MS,
+            null,
+          ),
+          providers(),
+          agents(),
+          deps.jobs.states().catch(() => []),
+          withDeadline(
+            deps.mesh().catch(() => NO_MESH),
+            SERVER_DEADLINE_MS,
+            NO_MESH,
+          ),
+          withDeadline(
+            skills().catch(() => NO_SKILLS),
+            SERVER_DEADLINE_MS,
+            NO_SKILLS,
+          ),
+        ]);
       const state = deps.state();
       const channelStates = channels();
       const connected = Object.values(channelStates).every((channel) => isWell(channel.state));
@@ -193,6 +201,7 @@ export function createHealth(deps: HealthDeps): Health {
         mesh,
         backup,
         schedules,
+        approvals,
         audit: deps.audit(),
         skills: skillReport,
         schema_version: deps.schemaVersion(),

@@ -1,5 +1,6 @@
 /** What goes to a node and what comes back, as its routes describe them (/openapi.json). */
 
+import type { WaitingApprovals } from "../contracts/approvals.ts";
 import type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
 import type { Attachment } from "../contracts/channel.ts";
 import type { ErrorBody } from "../contracts/errors.ts";
@@ -143,6 +144,8 @@ export interface Health {
   readonly backup?: BackupStatus | null;
   /** Schedules that somebody should see to; null where the store does not answer. An older node does not report it. */
   readonly schedules?: readonly { readonly agent: string; readonly name: string; readonly problem: string }[] | null;
+  /** Calls that wait for the owner's word; null where the store does not answer. An older node does not report them. */
+  readonly approvals?: WaitingApprovals | null;
   /** Skills that agents get, and folders that they do not get; absent of an older node. */
   readonly skills?: {
     readonly usable: number;

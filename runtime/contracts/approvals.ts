@@ -41,6 +41,13 @@ export interface ApprovalPage<Entry> {
   readonly next: string | null;
 }
 
+/** Of all nodes of a database. */
+export interface WaitingApprovals {
+  readonly waiting: number;
+  /** Null where none waits. */
+  readonly oldest_waiting_ms: number | null;
+}
+
 /** What people type of the id of a question. */
 export function approvalCode(id: string): string {
   return id.slice(-8);

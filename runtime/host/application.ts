@@ -94,6 +94,7 @@ export function composeApplication(parts: ApplicationParts): Application {
       workers: memory.workers,
       backups: parts.backups.backups,
       schedules: parts.schedules,
+      approvals: turns.approvals,
       mcpServers: parts.mcpServers,
       skills: parts.agents.skills.library,
       plugins: parts.agents.plugins.report,

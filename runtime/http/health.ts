@@ -142,6 +142,13 @@ const reportSchema = z.object({
     .array(z.object({ agent: z.string(), name: z.string(), problem: z.string() }))
     .nullable()
     .describe("Those that somebody should see to: late, or the last run failed. Null where the store does not answer."),
+  approvals: z
+    .object({
+      waiting: z.number().describe("Calls of tools that wait for the owner's word, of all nodes of the database."),
+      oldest_waiting_ms: z.number().nullable().describe("How long the oldest has; null where none waits."),
+    })
+    .nullable()
+    .describe("Null where the store does not answer. `status` does not depend on them."),
   skills: z
     .object({
       usable: z.number().describe("Skills that some agent gets."),

@@ -589,6 +589,7 @@ export function healthy(): HealthReport {
     audit: { failing: null, lost: 0 },
     skills: { usable: 0, skipped: [] },
     schedules: [],
+    approvals: { waiting: 0, oldest_waiting_ms: null },
     schema_version: 3,
   };
 }

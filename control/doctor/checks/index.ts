@@ -44,6 +44,7 @@ import { providersMcp } from "./providers/mcp.ts";
 import { providersModels } from "./providers/models.ts";
 import { providersReachable } from "./providers/reachable.ts";
 import { providersSessions } from "./providers/sessions.ts";
+import { queuesApprovals } from "./queues/approvals.ts";
 import { queuesBacklog } from "./queues/backlog.ts";
 import { queuesFailed } from "./queues/failed.ts";
 import { queuesSchedules } from "./queues/schedules.ts";
@@ -131,6 +132,7 @@ export const CHECKS: readonly Check[] = [
   queuesFailed,
   queuesBacklog,
   queuesSchedules,
+  queuesApprovals,
   providersKeys,
   providersLogins,
   providersReachable,

@@ -57,6 +57,7 @@ describe.each(["embedded", "postgres"] as const)("doctor beside a living node (%
         "queues.failed",
         "queues.backlog",
         "queues.schedules",
+        "queues.approvals",
         "providers.available",
         "channels.connected",
         "updates.running",

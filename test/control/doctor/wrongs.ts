@@ -884,6 +884,14 @@ export const WRONGS: readonly Wrong[] = [
     seen: health({ schedules: [{ agent: "main", name: "morning", problem: "it was due at noon" }] }),
   },
   {
+    id: "queues.approvals",
+    when: "one has waited for hours",
+    status: "warn",
+    says: /2 calls wait for the owner's word, the oldest for 5 h\./,
+    fix: /cairn approvals list/,
+    seen: health({ approvals: { waiting: 2, oldest_waiting_ms: 5 * 3_600_000 } }),
+  },
+  {
     id: "providers.keys",
     when: "the variable is not set",
     status: "fail",

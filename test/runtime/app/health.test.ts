@@ -13,7 +13,7 @@ const SCHEDULES = [
 ];
 
 /** A running node without agents, with these channels. */
-function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
+function healthOf(channels: Readonly<Record<string, Channel["state"]>>, more: Partial<HealthDeps> = {}) {
   const deps = {
     version: "1.0.0",
     node: { id: "n", name: "n" },
@@ -35,9 +35,11 @@ function healthOf(channels: Readonly<Record<string, Channel["state"]>>) {
     workers: () => ({}),
     backups: { status: async () => Promise.reject(new Error("no store")) },
     schedules: { list: async () => SCHEDULES },
+    approvals: { waiting: async () => ({ waiting: 2, oldest_waiting_ms: 90_000 }) },
     mcpServers: { report: () => ({}) },
     skills: { report: async () => ({ usable: 0, skipped: [] }) },
     plugins: () => [],
+    ...more,
   };
   // What the report reads of them.
   return createHealth(deps as unknown as HealthDeps);
@@ -69,6 +71,13 @@ it("tells of a channel that receives on one node how that is, and takes no alarm
     channels: { standby: { platform: "test", state: "standby", reason: "two receives" } },
   });
   expect(await healthOf({ ...standby, gone: undefined }).report()).toMatchObject({ status: "degraded" });
+});
+
+it("counts the calls that wait for the owner's word, and answers where they cannot be counted", async () => {
+  const { status, approvals } = await healthOf({}).report();
+  expect({ status, approvals }).toEqual({ status: "healthy", approvals: { waiting: 2, oldest_waiting_ms: 90_000 } });
+  const failing = healthOf({}, { approvals: { waiting: async () => Promise.reject(new Error("no store")) } });
+  expect((await failing.report()).approvals).toBeNull();
 });
 
 it("names the schedules that somebody should see to, which make no alarm of the node", async () => {

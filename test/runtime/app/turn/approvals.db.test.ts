@@ -114,6 +114,26 @@ describeDatabase("approvals", (open) => {
     expect(ran).toHaveLength(1);
   });
 
+  it("counts those that wait, with the age of the oldest, and none that is decided or whose time is over", async () => {
+    const { harness } = await start();
+    const database = await open();
+    const before = (await harness.approvals.waiting()).waiting;
+    const { turnId } = await ask(harness, "make deploy");
+    await database.query("update turn_questions set created_at = now() - interval '2 days' where turn_id = $1", [
+      turnId,
+    ]);
+    const { waiting, oldest_waiting_ms: age } = await harness.approvals.waiting();
+    expect(waiting).toBe(before + 1);
+    expect(age).toBeGreaterThanOrEqual(2 * 86_400_000);
+    await harness.command("/deny");
+    const after = await harness.approvals.waiting();
+    expect(after.waiting).toBe(before);
+    expect(after.oldest_waiting_ms ?? 0).toBeLessThan(86_400_000);
+    const late = await ask(harness, "make deploy again");
+    await database.query("update turn_questions set expires_at = now() where turn_id = $1", [late.turnId]);
+    expect((await harness.approvals.waiting()).waiting).toBe(before);
+  });
+
   it("refuses what the owner denies, and says so to the model", async () => {
     const { harness, ran } = await start();
     const { turnId, question } = await ask(harness, "make deploy");
