@@ -5,6 +5,7 @@ import { ConfigError } from "../contracts/errors.ts";
 import { systemWords } from "../contracts/system-errors.ts";
 import type { FoundPlugin } from "../files/plugin-package.ts";
 import { checkWorkspacePlaces } from "./checks/places.ts";
+import { checkSkillReaders } from "./checks/skills.ts";
 import { type Config, finishConfig } from "./config.ts";
 import { type Directories, pluginFinder, resolveDirectories, userHome } from "./directories.ts";
 import { cacheSecrets, mergeEnvironments, readServiceVariables, type ServiceEnvironment } from "./environment.ts";
@@ -93,7 +94,8 @@ export async function inspectConfig(options: LoadOptions = {}): Promise<Inspecti
   if (parsed === null) return { file, dir, loaded: null, errors, warnings: said, error };
   const config = finishConfig(parsed, { dir, home, userHome: user });
   const placed = await checkWorkspacePlaces(config, { dir, home });
-  const warnings = [...said, ...placed.map((finding) => toIssue(finding, source.locate))];
+  const found = [...placed, ...(await checkSkillReaders(config))];
+  const warnings = [...said, ...found.map((finding) => toIssue(finding, source.locate))];
   const secrets = [...new Set([...validation.secrets, ...ownSecrets])];
   const { plugins } = validation;
   return { file, dir, loaded: { config, warnings, dir, home, file, env, secrets, plugins }, errors, warnings, error };

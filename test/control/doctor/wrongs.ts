@@ -474,6 +474,15 @@ export const WRONGS: readonly Wrong[] = [
     files: { "workspace/skills/ship/SKILL.md": "# Ship\n" },
   },
   {
+    id: "workspace.skills",
+    when: "no agent can read them",
+    status: "warn",
+    says: /No agent has the tool skill_list: none can read ship of skill_dirs/,
+    fix: /tools\.exclude/,
+    yaml: "version: 1\nagents: { main: { tools: { exclude: [skill_list] } } }\nproviders: { offline: {} }\nskill_dirs: [skills]\n",
+    files: { "skills/ship/SKILL.md": "---\nname: ship\ndescription: Ships it\n---\n" },
+  },
+  {
     id: "config.plugins",
     when: "a plugin's directory is not there",
     status: "fail",
