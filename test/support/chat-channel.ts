@@ -13,6 +13,7 @@ import type {
   MessageHandler,
   StrangerHandler,
 } from "../../runtime/contracts/channel.ts";
+import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { splitText } from "../../runtime/domain/splitting.ts";
 
 export interface ChatMessage {
@@ -158,7 +159,15 @@ export function createChatChannel(id: string, platform: ChatPlatform): ChatChann
         if (admission?.admitted === false && admission.code !== null) put(conversation, admission.code);
         if (!admission?.admitted) return "";
       }
-      if (!text.startsWith("/") || !onCommand) return (await onMessage(message)).turnId;
+      if (!text.startsWith("/") || !onCommand) {
+        try {
+          return (await onMessage(message)).turnId;
+        } catch (error) {
+          if (!(error instanceof RuntimeError) || error.code !== "RUNTIME_RATE_LIMITED") throw error;
+          put(conversation, error.message);
+          return "";
+        }
+      }
       put(conversation, (await onCommand({ address, agent, line: text, owner })).text);
       return "";
     },

@@ -43,8 +43,8 @@ export type FileSource = (signal: AbortSignal) => Promise<Attachment>;
 
 export interface ChatMessages {
   /**
-   * False where it is a stranger's. Rejects where the message is to come again: the store is unavailable, or the node takes nothing
-   * now.
+   * False where it is a stranger's. Rejects where the message is to come again, and all behind it waits: the store is unavailable, or
+   * the node takes nothing now.
    */
   take(message: ChatMessage, signal: AbortSignal): Promise<boolean>;
   /** Carries out a command of the owner's. Rejects as `onCommand` does. */
@@ -157,7 +157,7 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
   }
 
   return {
-    /** Who wrote it gets an error that a repetition would not mend as an answer; other errors reject. */
+    /** Who wrote it gets an error that a repetition would not mend, and a limit of their own, as an answer; other errors reject. */
     async take(message, signal) {
       if (!(await isHeard(message))) return false;
       try {
@@ -168,7 +168,8 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
         }
       } catch (error) {
         const failure = toCairnError(error);
-        if (failure.retryable) throw error;
+        // A limit of one person's must not hold up what others write: it is theirs to send it again.
+        if (failure.retryable && failure.code !== "RUNTIME_RATE_LIMITED") throw error;
         logger.warn({ code: failure.code, err: error }, "a message was refused");
         // It came again, without the files that it had: it is in the inbox.
         if (failure.code !== "RUNTIME_CONFLICT") answer(message, wordsOf(failure));

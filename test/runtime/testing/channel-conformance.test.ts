@@ -245,6 +245,27 @@ const BROKEN: Readonly<Record<string, readonly Broken[]>> = {
       "the externalId of the message",
     ],
   ],
+  "does not stand still where one person writes more than they may: that is said, and what others write is handed over":
+    [
+      [
+        // As where everything that fails comes again.
+        (right) => ({
+          ...right,
+          onMessage: (handler) =>
+            right.onMessage((message) =>
+              handler(message).catch((error: Error) => Promise.reject(new Error(error.message))),
+            ),
+        }),
+        "the owner's command has to be handed over",
+      ],
+      [
+        (right) => ({
+          ...right,
+          onMessage: (handler) => right.onMessage((message) => handler(message).catch(() => accepted)),
+        }),
+        "has to be told so",
+      ],
+    ],
   "hands over once what was taken, also where another receiver goes on": [
     [forgetful, "what was handed over, in order"],
   ],

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { MemoryError } from "../../../contracts/errors.ts";
+import { MemoryError, RuntimeError } from "../../../contracts/errors.ts";
 import {
+  admitting,
   type CheckDefinition,
   COMMAND_REPLY,
   type Connected,
@@ -77,6 +78,28 @@ export const RECEIVING_CHECKS: readonly CheckDefinition[] = [
       }
       await waitUntil(() => accepted.length > 0, "a message that could not be stored has to come again");
       assert.equal(accepted[0]?.externalId, refused[0], "the externalId of the message that came again");
+    },
+  },
+  {
+    name: "does not stand still where one person writes more than they may: that is said, and what others write is handed over",
+    needs: ["receiver", "strangers", "commands"],
+    async run(open) {
+      const { accepted, channel, commands, platform } = open;
+      const sentence = "Too many wait.";
+      open.accept = async ({ owner }) => {
+        if (!owner) throw new RuntimeError("RUNTIME_RATE_LIMITED", sentence, { retryAfterS: 10 });
+      };
+      admitting(channel, () => ({ admitted: true }));
+      await begin(open);
+      await open.deliver({ from: "stranger", text: "one too many", key: "1" });
+      await open.deliver({ from: "owner", text: "/stop", key: "2" });
+      await open.deliver({ from: "owner", text: "mine", key: "3" });
+      await waitUntil(() => commands.length > 0, "the owner's command has to be handed over");
+      await waitUntil(() => accepted.length > 0, "the owner's message has to be handed over");
+      assert.deepEqual([commands[0]?.line, accepted[0]?.text], ["/stop", "mine"], "what the owner has written");
+      if (!platform) return;
+      const isSaid = () => platform.shown().some(({ text }) => text.includes(sentence));
+      await waitUntil(isSaid, "who has written too much has to be told so");
     },
   },
   {
