@@ -244,7 +244,7 @@ async function compose(
     peers: createPeerAgents(peers),
     members: () => membership.registry.members(),
     onReturn: membership.onReturn,
-    onReleased: () => receivers.retryNow(),
+    receivers: () => receivers,
     onEnded: (agent, turnState, durationS) => metrics.turnEnded(agent, turnState, durationS),
   });
   channels.connect(turnWork);
@@ -268,6 +268,7 @@ async function compose(
     clock,
     logger,
     announceRelease: turnWork.announceRelease,
+    onConnected: turnWork.onConnected,
   });
   const housekeeping = createHousekeeping({
     database,

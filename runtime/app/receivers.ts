@@ -29,6 +29,8 @@ export interface Receivers {
   retryNow(): void;
   /** Of channels that have a receiver; undefined: of no such channel. */
   state(channel: string): ChannelState | undefined;
+  /** Milliseconds for which it has been connected here without a break; 0: it is not. */
+  connectedMs(channel: string): number;
   /** RUNTIME_STOP_TIMEOUT where a channel goes on receiving: the process has to end, and its lease runs out after that. */
   stop(): Promise<void>;
   /** Rejects when a channel goes on receiving for an account that is another node's by now; pending else. */
@@ -48,6 +50,8 @@ export interface ReceiversDeps {
   readonly logger: Logger;
   /** Tells the other nodes that leases are free. */
   announceRelease(): Promise<void>;
+  /** A channel is connected that was not. */
+  onConnected(channel: string): void;
 }
 
 /** Milliseconds for a channel to stop receiving. */
@@ -77,6 +81,7 @@ export function createReceivers(deps: ReceiversDeps): Receivers {
       for (const receiver of all) receiver.retry();
     },
     state: (channel) => receivers.get(channel)?.state,
+    connectedMs: (channel) => receivers.get(channel)?.connectedMs ?? 0,
     async stop() {
       started = false;
       await handOver();
@@ -100,6 +105,8 @@ class ChannelReceiver {
   #work: Promise<void> = Promise.resolve();
   /** Whether `receive` has not come to its end. */
   #isReceiving = false;
+  /** By the monotonic clock; null: it is not connected. */
+  #connectedAt: number | null = null;
   /** Asks for the lease again at once; kept where no wait is under way. */
   #due = false;
   #wake: () => void = () => undefined;
@@ -120,6 +127,10 @@ class ChannelReceiver {
 
   get isReceiving(): boolean {
     return this.#isReceiving;
+  }
+
+  get connectedMs(): number {
+    return this.#connectedAt === null ? 0 : this.#deps.clock.monotonic() - this.#connectedAt;
   }
 
   begin(): void {
@@ -251,7 +262,7 @@ class ChannelReceiver {
   }
 
   async #receive(signal: AbortSignal): Promise<void> {
-    const { receiver, reconnect } = this.#channel;
+    const { id, receiver, reconnect } = this.#channel;
     const reconnection = new Reconnection(reconnect);
     this.state = { state: "connecting", reason: "it connects" };
     while (!signal.aborted) {
@@ -264,10 +275,14 @@ class ChannelReceiver {
             if (signal.aborted) return;
             reconnection.connected();
             this.state = reason === undefined ? { state: "up", reason: null } : { state: "degraded", reason };
+            if (this.#connectedAt !== null) return;
+            this.#connectedAt = this.#deps.clock.monotonic();
+            this.#deps.onConnected(id);
           },
         })
         .catch((reason: unknown) => reason);
       this.#isReceiving = false;
+      this.#connectedAt = null;
       if (signal.aborted) return;
       const attempts = reconnection.failed();
       this.#noteFailure(error, attempts);

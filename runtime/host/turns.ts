@@ -7,6 +7,7 @@ import type { HookPipeline } from "../app/hooks.ts";
 import { createLeaseTable } from "../app/leases.ts";
 import { createAgentPlaces } from "../app/mesh/agent-places.ts";
 import type { Pairings } from "../app/pairings.ts";
+import type { Receivers } from "../app/receivers.ts";
 import type { ToolRegistry } from "../app/tool-registry.ts";
 import type { Writer } from "../app/transcript/writer.ts";
 import type { Agent, TurnLimits } from "../app/turn/agents.ts";
@@ -93,8 +94,8 @@ export interface TurnParts {
   readonly members: () => Promise<readonly Member[]>;
   /** See PlacementDeps. */
   onReturn(): Promise<void>;
-  /** Another node has given leases back. */
-  onReleased(): void;
+  /** Made after the turns, and asked while they run. */
+  receivers(): Pick<Receivers, "retryNow" | "connectedMs">;
   /** For metrics. */
   onEnded: TurnRunnerDeps["onEnded"];
 }
@@ -112,7 +113,13 @@ export function composeTurns(parts: TurnParts) {
   const store = new TurnStore({ database, owner: { node: node.id, boot: parts.boot }, leaseMs: limits.leaseMs, newId });
   const hub = new StreamHub(clock.monotonic);
   const inbox = createInbox({ database, limits, newId });
-  const outbox = createOutbox({ database, channels, attachments: parts.attachments, logger });
+  const outbox = createOutbox({
+    database,
+    channels,
+    attachments: parts.attachments,
+    connectedMs: (channel) => parts.receivers().connectedMs(channel),
+    logger,
+  });
   const notify = async (payload: string): Promise<void> => {
     await database.query("select pg_notify($1, $2)", [TURN_CHANNEL, payload]);
   };
@@ -201,7 +208,7 @@ export function composeTurns(parts: TurnParts) {
     placement: withTests,
     onReleased: () => {
       placement.renewNow();
-      parts.onReleased();
+      parts.receivers().retryNow();
     },
     run: (turn, signals, emit) => run(turn, signals, taskProgress.reporting(turn, emit)),
     hub,
@@ -252,6 +259,7 @@ export function composeTurns(parts: TurnParts) {
     placement,
     places,
     announceRelease,
+    onConnected: (channel: string) => void outbox.connected(channel),
     services: {
       placement: { name: "placement", start: (signal) => placement.start(signal), stop: () => placement.stop() },
       dispatcher: {

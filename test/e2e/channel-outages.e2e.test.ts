@@ -3,6 +3,7 @@
  * what waits in line. The node's state says so, other channels go on, and each message is answered once when it is over.
  */
 
+import pg from "pg";
 import { expect, it, onTestFinished } from "vitest";
 import { startOpenAiFake } from "../fakes/openai/index.ts";
 import { EVENTUALLY_MS } from "../lanes/patience.ts";
@@ -95,4 +96,48 @@ it.each(CASES)("%s is down, and refuses the token, and is back: nothing is lost"
   expect(chat.shown()).toHaveLength(7);
   expect(model.requests.filter(({ texts }) => texts.join().includes("As it became."))).toEqual([]);
   for (const secret of Object.values({ ...chat.env, ...other.env })) expect(node.output()).not.toContain(secret);
+});
+
+it("sends soon, in their order and once, what was answered while the platform was down for ten minutes", async () => {
+  const chat = await telegram();
+  const model = await startOpenAiFake({
+    script: ({ lastUser }) => ({ text: [`echo: ${lastUser}`], hold: { gate: "down" } }),
+  });
+  onTestFinished(() => model.close());
+  const url = await databaseUrl();
+  const database = new pg.Client({ connectionString: url });
+  await database.connect();
+  onTestFinished(() => database.end());
+  const deployment = await deploymentOf({
+    env: chat.env,
+    config: {
+      providers: { model: { kind: "openai-compatible", base_url: model.baseUrl, model: "fake", api_key: "none" } },
+      agents: { main: { provider: "model" } },
+      memory: { postgres: { connection_string: url } },
+      channels: { [chat.channel]: { ...chat.settings, reconnect } },
+    },
+  });
+  const node = await runningNode(deployment);
+  const stateIs = (state: string) =>
+    expect.poll(async () => (await channelState(node, chat.channel))?.state, EVENTUALLY).toBe(state);
+  await stateIs("up");
+  for (const text of ["One.", "Two."]) chat.say(text);
+  await expect
+    .poll(async () => (await database.query("select 1 from turns where state <> 'done'")).rowCount, EVENTUALLY)
+    .toBe(2);
+  chat.unreachable(true);
+  await stateIs("down");
+  model.release("down");
+  const waiting = async (where: string) =>
+    (await database.query(`select 1 from outbox where state = 'pending' and ${where}`)).rowCount;
+  await expect.poll(() => waiting("true"), EVENTUALLY).toBe(2);
+  await expect.poll(() => waiting("last_error is not null"), EVENTUALLY).toBe(1);
+  // Ten minutes later.
+  await database.query(
+    `update outbox set created_at = now() - interval '10 minutes', attempts = 9, sent_at = now() - interval '2 minutes',
+       next_attempt_at = case when last_error is null then next_attempt_at else now() + interval '180 seconds' end`,
+  );
+  chat.unreachable(false);
+  await expect.poll(() => waiting("true"), EVENTUALLY).toBe(0);
+  expect(chat.shown().map(({ text }) => text.split("\n")[0])).toEqual(["echo: One.", "echo: Two."]);
 });

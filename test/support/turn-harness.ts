@@ -217,6 +217,7 @@ export async function startHarness(options: HarnessOptions) {
     database,
     channels,
     attachments,
+    connectedMs: () => 0,
     logger: quietLogger,
   });
   let dead = false;

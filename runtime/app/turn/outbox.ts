@@ -6,13 +6,15 @@ import { CairnError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { AttachmentRef } from "../attachments/refs.ts";
 import type { AttachmentStore } from "../attachments/store.ts";
-import { HOLDS_UP, type OutboxPayload, UNHEARD } from "./turn-rows.ts";
+import { ASKED, HOLDS_UP, type OutboxPayload, UNHEARD, UNREACHABLE } from "./turn-rows.ts";
 import { within } from "./within.ts";
 
 export interface Outbox {
   start(): void;
   /** A turn has ended: send now instead of at the next tick. */
   kick(): void;
+  /** A channel is connected again: what waits for that is sent now. */
+  connected(channel: string): Promise<void>;
   /** Sends what is due. */
   drain(): Promise<void>;
   /** A send that does not end is not waited for: it is sent again at the next start. */
@@ -23,6 +25,8 @@ export interface OutboxDeps {
   readonly database: Database;
   readonly channels: ReadonlyMap<string, Channel>;
   readonly attachments: Pick<AttachmentStore, "load">;
+  /** Milliseconds for which a channel has been connected here without a break; 0: it is not, or another node receives. */
+  connectedMs(channel: string): number;
   readonly logger: Logger;
 }
 
@@ -47,6 +51,8 @@ const MOST_SENDING = 50;
 /** A row that is being sent is not taken again for this long; then its sender counts as dead. */
 const SENDING_MS = 60_000;
 const MAX_PAUSE_S = 300;
+/** A message that fails on a connection which has lasted for so long holds nothing up for its sake: others arrive. */
+const STEADY_MS = 300_000;
 /** How long a drain and a stop wait for what is being sent. */
 const PATIENCE_MS = 2_000;
 /** After about a day of pauses of five minutes a reply is marked as failed; it stays readable by its turn id. */
@@ -61,7 +67,14 @@ const SET_BACK = `/* outbox:set-back */ update outbox set created_at = least(cre
     sent_at = case when sent_at > now() then now() else sent_at end
   where state = 'pending' and greatest(created_at, sent_at) > now()`;
 
-export function createOutbox({ database, channels, attachments, logger }: OutboxDeps): Outbox {
+/**
+ * What is on its way is due again within $2 milliseconds; what is due later was tried, and waits. The attempt that comes early is not one
+ * of the last ones.
+ */
+const CONNECTED = `/* outbox:connected */ update outbox set next_attempt_at = now(), attempts = attempts - 1
+  where state = 'pending' and channel = $1 and last_error like '${UNREACHABLE}%' and next_attempt_at > now() + $2 * interval '1 millisecond'`;
+
+export function createOutbox({ database, channels, attachments, connectedMs, logger }: OutboxDeps): Outbox {
   let timer: NodeJS.Timeout | null = null;
   let taking: Promise<void> | null = null;
   let again = false;
@@ -78,7 +91,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
     const own = [...claimed].flatMap(([id, endsAt]) => (endsAt > performance.now() ? [id] : []));
     const { rows } = await database.query<OutboxRow>(
       `/* outbox:take */ with waiting as materialized (
-         select id, seq, next_attempt_at, created_at, channel, payload->>'conversation' as conversation,
+         select id, seq, next_attempt_at, created_at, last_error, channel, payload->>'conversation' as conversation,
            min(seq) over (partition by channel, payload->>'conversation', turn_id) as first_of_turn
          from outbox where state = 'pending' and channel = any($1::text[])
        ), ordered as (
@@ -155,7 +168,9 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
       );
       if (rows[0]?.more) kick();
     } catch (error) {
-      const { retryable = true, details = {} } = error instanceof CairnError ? error : {};
+      const { code = undefined, retryable = true, details = {} } = error instanceof CairnError ? error : {};
+      const isUnreachable = code === "CHANNEL_CONNECTION_LOST" && connectedMs(row.channel) < STEADY_MS;
+      const waitsFor = isUnreachable ? (details.retryAfterS === undefined ? UNREACHABLE : ASKED) : "";
       const isFinal = row.attempts >= MAX_ATTEMPTS || !retryable;
       // As long as the platform asks for, where that is longer.
       const pauseS = Math.max(Math.min(2 ** Math.min(row.attempts, 16), MAX_PAUSE_S), details.retryAfterS ?? 0);
@@ -169,7 +184,7 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
         [
           row.id,
           isFinal ? "failed" : "pending",
-          error instanceof Error ? error.message : String(error),
+          `${waitsFor}${error instanceof Error ? error.message : String(error)}`,
           pauseS,
           row.unsure || (isAsked && !details.notTaken),
         ],
@@ -240,6 +255,14 @@ export function createOutbox({ database, channels, attachments, logger }: Outbox
       void tick();
     },
     kick,
+    async connected(channel) {
+      try {
+        await database.query(CONNECTED, [channel, SENDING_MS], { durable: false });
+      } catch (err) {
+        logger.warn({ err, channel }, "replies that wait for a connection are sent when their pauses end");
+      }
+      kick();
+    },
     async drain() {
       kick();
       await within(PATIENCE_MS, idle());

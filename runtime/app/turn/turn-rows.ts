@@ -174,8 +174,11 @@ export type TurnRow =
 
 export type Fence = Pick<ClaimedTurn, "turnId" | "epoch">;
 
-/** Of a turn's first pending message: others of its conversation wait for it, however long a pause the platform asks for. */
-export const HOLDS_UP = "created_at > now() - interval '5 minutes'";
+/** What `last_error` of a message begins with that waits for its channel's connection; ASKED: for as long as the platform has asked for. */
+export const UNREACHABLE = "CHANNEL_CONNECTION_LOST: ";
+export const ASKED = "CHANNEL_CONNECTION_LOST, asked to wait: ";
+/** Of a turn's first pending message: others of its conversation wait for it, for some minutes, or until its channel is connected. */
+export const HOLDS_UP = "(created_at > now() - interval '5 minutes' or last_error like 'CHANNEL_CONNECTION_LOST%')";
 
 /** What the outbox sends; `OutboundMessage` is made of it when it is sent. */
 export interface OutboxPayload {

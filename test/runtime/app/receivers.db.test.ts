@@ -42,7 +42,11 @@ describeEachDatabase("receivers", (open) => {
     const database = await open({ fresh: true });
     const leases = createLeaseTable(database);
     const all: Receivers[] = [];
-    const node = (name: string, receiver: Receiver, more: { leaseMs?: number; leases?: typeof leases } = {}) => {
+    const node = (
+      name: string,
+      receiver: Receiver,
+      more: { leaseMs?: number; leases?: typeof leases; onConnected?: (channel: string) => void } = {},
+    ) => {
       const receivers = createReceivers({
         channels: [
           {
@@ -59,6 +63,7 @@ describeEachDatabase("receivers", (open) => {
         leaseMs: more.leaseMs ?? 60_000,
         clock: { now: () => new Date(), monotonic: () => performance.now() },
         logger: quietLogger,
+        onConnected: more.onConnected ?? (() => undefined),
         announceRelease: async () => {
           for (const one of all) one.retryNow();
         },
@@ -228,6 +233,32 @@ describeEachDatabase("receivers", (open) => {
       { state: "down", reason },
       { state: "down", reason },
     ]);
+  });
+
+  it("says once when a channel is connected, and again after each loss", async () => {
+    const { receiver } = platform();
+    const { node } = await nodes();
+    const connected: string[] = [];
+    let loss = Promise.withResolvers<void>();
+    const one = node(
+      "one",
+      receiver("one", async (reception) => {
+        reception.connected();
+        reception.connected("its menu is not set");
+        await Promise.race([untilAborted(reception), loss.promise]);
+      }),
+      { onConnected: (channel) => connected.push(channel) },
+    );
+    await isUp(one);
+    expect(connected).toEqual(["chat"]);
+    expect(one.connectedMs("chat")).toBeGreaterThan(0);
+    expect(one.connectedMs("mail")).toBe(0);
+    const lost = loss;
+    loss = Promise.withResolvers();
+    lost.reject(new Error("the platform is away"));
+    await until(() => connected.length === 2);
+    await one.handOver();
+    expect(one.connectedMs("chat")).toBe(0);
   });
 
   it("says what does not work of a channel that receives all the same", async () => {

@@ -49,7 +49,7 @@ describeDatabase("the outbox", (open) => {
   function start(
     database: Database,
     sends: Readonly<Record<string, (message: OutboundMessage) => Promise<void>>>,
-    load: () => Promise<null> = async () => null,
+    { load = async () => null, connectedMs = 0 }: { load?: () => Promise<null>; connectedMs?: number } = {},
   ) {
     const channels = new Map(
       Object.entries(sends).map(([id, send]) => [id, channelOf(id, (message) => send(message).then(() => null))]),
@@ -58,6 +58,7 @@ describeDatabase("the outbox", (open) => {
       database,
       channels,
       attachments: { load },
+      connectedMs: () => connectedMs,
       logger: quietLogger,
     });
     outbox.start();
@@ -131,6 +132,91 @@ describeDatabase("the outbox", (open) => {
         { timeout: 10_000 },
       )
       .toEqual(["two"]);
+  });
+
+  describe("whose channel has no connection for ten minutes", () => {
+    const lost = (details = {}) => new ChannelError("CHANNEL_CONNECTION_LOST", "away", details);
+
+    /** Two replies of one conversation; the first one has been tried for ten minutes, in vain. */
+    async function down({ connectedMs = 0, details = {} } = {}) {
+      const database = await open();
+      const [first, second] = [await ended(database), await ended(database)];
+      const id = `chat-${first}`;
+      await put(database, first, id, ["one"], "c");
+      await put(database, second, id, ["two"], "c");
+      const [tried, arrived]: string[][] = [[], []];
+      const state = { isDown: true, held: Promise.resolve() };
+      const node = () =>
+        start(
+          database,
+          {
+            [id]: async ({ text: value }) => {
+              tried?.push(value);
+              if (state.isDown) throw lost(details);
+              await state.held;
+              arrived?.push(value);
+            },
+          },
+          { connectedMs },
+        );
+      const outbox = node();
+      await expect
+        .poll(
+          async () =>
+            (await database.query("select 1 from outbox where channel = $1 and last_error is not null", [id])).count,
+        )
+        .toBe(1);
+      await database.query(
+        `update outbox set created_at = now() - interval '10 minutes', attempts = 9, sent_at = now() - interval '2 minutes',
+           next_attempt_at = case when key = 'one' then now() + interval '180 seconds' else next_attempt_at end where channel = $1`,
+        [id],
+      );
+      outbox.kick();
+      await outbox.drain();
+      return { database, id, state, outbox, node, tried, arrived };
+    }
+
+    it("waits in its order, and is sent as soon as the channel is connected, once", async () => {
+      const { id, state, outbox, tried, arrived } = await down();
+      expect(tried).toEqual(["one"]);
+      state.isDown = false;
+      await outbox.connected("another");
+      await outbox.drain();
+      expect(arrived).toEqual([]);
+      await outbox.connected(id);
+      await expect.poll(() => arrived, { timeout: 10_000 }).toEqual(["one", "two"]);
+      await outbox.connected(id);
+      await outbox.drain();
+      expect(tried).toEqual(["one", "one", "two"]);
+    });
+
+    it("is not sent twice where another node is sending it", async () => {
+      const { id, state, outbox, node, tried, arrived } = await down();
+      const held = Promise.withResolvers<void>();
+      onTestFinished(() => held.resolve());
+      Object.assign(state, { isDown: false, held: held.promise });
+      await outbox.connected(id);
+      await expect.poll(() => tried).toEqual(["one", "one"]);
+      const other = node();
+      await other.connected(id);
+      await other.drain();
+      expect(tried).toEqual(["one", "one"]);
+      held.resolve();
+      await expect.poll(() => arrived, { timeout: 10_000 }).toEqual(["one", "two"]);
+    });
+
+    it("keeps a pause that the platform has asked for", async () => {
+      const { id, state, outbox, tried, arrived } = await down({ details: { retryAfterS: 600 } });
+      state.isDown = false;
+      await outbox.connected(id);
+      await outbox.drain();
+      expect([tried, arrived]).toEqual([["one"], []]);
+    });
+
+    it("holds nothing up where the connection has lasted: it is the message that fails", async () => {
+      const { tried } = await down({ connectedMs: 600_000 });
+      await expect.poll(() => tried, { timeout: 10_000 }).toContain("two");
+    });
   });
 
   describe("when the database's clock is set back by an hour", () => {
@@ -297,7 +383,7 @@ describeDatabase("the outbox", (open) => {
         [`refused-${refused}`]: failing("refused", connection({ notTaken: true })),
         [`unread-${unread}`]: failing("unread"),
       },
-      load,
+      { load },
     );
     await expect
       .poll(() => arrived, { timeout: 15_000 })
