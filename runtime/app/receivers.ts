@@ -54,6 +54,8 @@ export interface ReceiversDeps {
   onConnected(channel: string): void;
 }
 
+/** Of a timer. */
+const MOST_PAUSE_MS = 2 ** 31 - 1;
 /** Milliseconds for a channel to stop receiving. */
 const PATIENCE_MS = 5_000;
 
@@ -286,7 +288,10 @@ class ChannelReceiver {
       if (signal.aborted) return;
       const attempts = reconnection.failed();
       this.#noteFailure(error, attempts);
-      await sleep(attempts.pauseMs, undefined, { signal }).catch(() => undefined);
+      // As long as the platform asks for, where that is longer.
+      const askedS = error instanceof CairnError ? (error.details.retryAfterS ?? 0) : 0;
+      const pauseMs = Math.min(Math.max(attempts.pauseMs, askedS * 1_000), MOST_PAUSE_MS);
+      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
     }
   }
 

@@ -1,5 +1,7 @@
 /** "… is typing" in a conversation, which platforms show for some seconds. */
 
+import { CairnError } from "../../contracts/errors.ts";
+
 export interface Typing {
   start(conversation: string): void;
   stop(conversation: string): void;
@@ -9,10 +11,12 @@ export interface Typing {
 export interface TypingDeps {
   /** Milliseconds after which it is shown again. */
   readonly againMs: number;
+  /** Rejects with the pause that the platform asks for (`retryAfterS`): nothing is shown meanwhile. */
   show(conversation: string): Promise<unknown>;
 }
 
 export function createTyping({ againMs, show }: TypingDeps): Typing {
+  let dueAt = 0;
   const shown = new Map<string, { readonly timer: NodeJS.Timeout; turns: number }>();
   return {
     start(conversation) {
@@ -20,7 +24,11 @@ export function createTyping({ againMs, show }: TypingDeps): Typing {
       if (existing) existing.turns++;
       if (existing) return;
       const again = (): void => {
-        show(conversation).catch(() => undefined);
+        if (performance.now() < dueAt) return;
+        show(conversation).catch((error: unknown) => {
+          const pauseS = error instanceof CairnError ? error.details.retryAfterS : undefined;
+          if (pauseS !== undefined) dueAt = performance.now() + pauseS * 1_000;
+        });
       };
       again();
       shown.set(conversation, { timer: setInterval(again, againMs), turns: 1 });

@@ -235,6 +235,32 @@ describeEachDatabase("receivers", (open) => {
     ]);
   });
 
+  it("connects anew no sooner than the platform asks for", async () => {
+    const { node } = await nodes();
+    const attempts = { asked: 0, other: 0 };
+    const lost = (retryAfterS?: number) =>
+      new ChannelError("CHANNEL_CONNECTION_LOST", "away", retryAfterS === undefined ? {} : { retryAfterS });
+    const one = node("one", {
+      account: "asked",
+      async receive() {
+        attempts.asked++;
+        // Longer than a timer can be set to.
+        throw lost(3_000_000);
+      },
+    });
+    await until(() => attempts.asked === 1);
+    node("two", {
+      account: "other",
+      async receive() {
+        attempts.other++;
+        throw lost();
+      },
+    });
+    await until(() => attempts.other > 10);
+    expect(attempts.asked).toBe(1);
+    await one.stop();
+  });
+
   it("says once when a channel is connected, and again after each loss", async () => {
     const { receiver } = platform();
     const { node } = await nodes();

@@ -23,7 +23,7 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
   const stopping = new AbortController();
   const api = createApi({ token, baseUrl: baseUrl.replace(/\/+$/, ""), signal: stopping.signal });
   const messages = createMessages(api);
-  const typing = createTyping({ againMs: TYPING_MS, show: (conversation) => api.type(conversation) });
+  const typing = createTyping({ againMs: TYPING_MS, show: (conversation) => api.type(conversation).catch(rethrow) });
   const inbound = createChatMessages({
     id,
     logger,

@@ -38,7 +38,7 @@ export function createTelegramChannel(needs: ChannelNeeds): Channel {
     againMs: TYPING_MS,
     show: (conversation) => {
       const { chat, thread } = chatOf(conversation);
-      return moves.follow(chat, (to) => api.sendChatAction(to, "typing", thread));
+      return moves.follow(chat, (to) => api.sendChatAction(to, "typing", thread)).catch(rethrow);
     },
   });
   const inbox = createChatMessages({

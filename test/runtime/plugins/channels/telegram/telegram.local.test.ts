@@ -855,6 +855,26 @@ describe("a Telegram channel", () => {
       expect(vi.getTimerCount()).toBe(0);
     });
 
+    it("nowhere that it types, as long as Telegram asks for a pause", async () => {
+      vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+      onTestFinished(() => void vi.useRealTimers());
+      const { bot, channel } = await ready();
+      const asked = () => bot.state.calls.filter(({ method }) => method === "sendChatAction").length;
+      bot.state.refuse = (method) => (method === "sendChatAction" ? tooMany(60) : undefined);
+      await channel.startTyping?.("1");
+      await until(() => asked() === 1);
+      bot.state.refuse = undefined;
+      // The refusal has been heard by then: it was answered before this.
+      await channel.send(reply("hello"));
+      vi.advanceTimersByTime(50_000);
+      bot.state.chats.add(-100);
+      await channel.startTyping?.("-100");
+      await channel.send(reply("hello again"));
+      expect(asked()).toBe(1);
+      vi.advanceTimersByTime(15_000);
+      await until(() => bot.state.actions.includes("-100 typing") && bot.state.actions.includes("1 typing"));
+    });
+
     it("changes of a reply that is written no faster than a chat takes them", async () => {
       const { channel } = await ready();
       expect(channel.draftPauseMs?.("1")).toBeGreaterThan(1_000);
