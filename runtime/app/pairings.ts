@@ -61,7 +61,7 @@ export function createPairings(deps: {
          returning code`,
         [channel, user, sanitize(name).slice(0, MOST_NAME).toWellFormed(), pairingCode(randomBytes(8))],
       );
-      return rows[0] ? shownCode(rows[0].code) : null;
+      return rows[0]?.code ?? null;
     });
   }
 
@@ -76,7 +76,18 @@ export function createPairings(deps: {
       if (rows[0]?.admitted) return { admitted: true };
       // Repeated attempts cost one statement a message.
       if (!rows[0]?.may_ask || !stranger.mayAsk) return { admitted: false, code: null };
-      return { admitted: false, code: await request(stranger) };
+      const code = await request(stranger);
+      if (code === null) return { admitted: false, code };
+      return {
+        admitted: false,
+        code: shownCode(code),
+        async withdraw() {
+          await database.query(
+            "/* pairing:withdraw */ delete from pairings where channel = $1 and user_id = $2 and code = $3",
+            [stranger.channel, stranger.user, code],
+          );
+        },
+      };
     },
     async list() {
       const { rows } = await database.query<Row>(

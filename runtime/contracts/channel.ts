@@ -208,8 +208,11 @@ export interface Stranger {
 
 export type Admission =
   | { readonly admitted: true }
-  /** `code`: to be shown to the stranger, once; null: there is no answer at all. */
-  | { readonly admitted: false; readonly code: string | null };
+  /**
+   * `code`: to be shown to the stranger, once; null: there is no answer at all. `withdraw`: to be called where it could not be shown, so
+   * that the next message gets another one.
+   */
+  | { readonly admitted: false; readonly code: string | null; withdraw?(): Promise<void> };
 
 export type StrangerHandler = (stranger: Stranger) => Promise<Admission>;
 

@@ -13,8 +13,8 @@ import type {
   StrangerHandler,
 } from "../../contracts/channel.ts";
 import { type CairnError, toCairnError } from "../../contracts/errors.ts";
-import type { Logger } from "../../contracts/ports.ts";
 import { COMMAND_USAGE } from "../../domain/command-line.ts";
+import { type Answer, type AnswersDeps, createAnswers } from "./answers.ts";
 
 export interface ChatMessage {
   readonly conversation: string;
@@ -51,6 +51,8 @@ export interface ChatMessages {
   command(command: OwnerCommand): Promise<CommandReply>;
   /** Anybody but the owner may be heard. */
   hearsOthers(): boolean;
+  /** Answers that wait are not sent any more. */
+  stop(): void;
   /** What the channel shows of them: those who handle what is taken. */
   readonly handlers: Required<Pick<Channel, "onMessage" | "onCommand" | "onStranger">>;
 }
@@ -61,14 +63,9 @@ export interface OwnerCommand extends Pick<CommandRequest, "line" | "question"> 
   readonly user: string;
 }
 
-export interface ChatMessagesDeps {
+export interface ChatMessagesDeps extends AnswersDeps {
   /** As in `channels.<id>`. */
   readonly id: string;
-  readonly logger: Logger;
-  /** Sends a text of the service's own, as an answer to a message. */
-  say(conversation: string, text: string, replyTo: string): Promise<void>;
-  /** What may be logged of a failure of `say`. */
-  reasonOf(error: unknown): string;
 }
 
 /** A first word to a bot, on any platform. */
@@ -77,23 +74,22 @@ const WELCOME = ["I am here. Write to me; commands:", ...Object.values(COMMAND_U
 const MOST_DOWNLOADS = 8;
 
 export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
-  const { id: channel, logger, say, reasonOf } = deps;
+  const { id: channel, logger } = deps;
+  const answers = createAnswers(deps);
   let onMessage: MessageHandler = notConnected;
   let onCommand: CommandHandler = notConnected;
   /** Without it the owner alone is heard. */
   let onStranger: StrangerHandler | undefined;
 
-  /** One after the other, and behind the receiving: the platform may be slow to take them. */
-  let answers: Promise<void> = Promise.resolve();
   /** Of the message whose files could not be fetched last. */
   let failures = { key: "", count: 0 };
 
-  function answer({ conversation, id }: ChatMessage, text: string): void {
-    answers = answers
-      .then(() => say(conversation, text, id))
-      .catch((error: unknown) => {
-        logger.warn({ reason: reasonOf(error) }, "an answer could not be sent");
-      });
+  function answer(
+    { conversation, user, isOwner, id: replyTo }: ChatMessage,
+    text: string,
+    lost?: Answer["lost"],
+  ): void {
+    answers.put({ conversation, user, isOwner, replyTo, text, ...(lost ? { lost } : {}) });
   }
 
   async function command({ conversation, user, ...given }: OwnerCommand, owner: boolean): Promise<CommandReply> {
@@ -106,7 +102,9 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
     const { user, name, isPrivate: mayAsk } = message;
     const admission = await onStranger?.({ channel, user, name, mayAsk });
     if (admission === undefined) return false;
-    if (!admission.admitted && admission.code !== null) answer(message, askOwner(admission.code));
+    if (!admission.admitted && admission.code !== null) {
+      answer(message, askOwner(admission.code), admission.withdraw);
+    }
     return admission.admitted;
   }
 
@@ -178,6 +176,7 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
     },
     command: (given) => command(given, true),
     hearsOthers: () => onStranger !== undefined,
+    stop: () => answers.stop(),
     handlers: {
       onMessage(handler) {
         onMessage = handler;

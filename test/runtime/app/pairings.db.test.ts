@@ -32,7 +32,10 @@ describeDatabase("pairing", (open) => {
   it("gives a stranger a code once, and admits whom the owner has approved by it, however it is typed", async () => {
     const { pairings, stranger, channel } = await start();
     const asked = await pairings.admit(stranger("7"));
-    expect(asked).toEqual({ admitted: false, code: expect.stringMatching(/^[A-HJ-NP-Z2-9]{4}-[A-HJ-NP-Z2-9]{4}$/) });
+    expect(asked).toMatchObject({
+      admitted: false,
+      code: expect.stringMatching(/^[A-HJ-NP-Z2-9]{4}-[A-HJ-NP-Z2-9]{4}$/),
+    });
     expect(await pairings.admit(stranger("7"))).toEqual({ admitted: false, code: null });
     const code = codeOf(asked).toLowerCase().replace("-", " ");
     expect(await pairings.approve(code)).toMatchObject({ channel, user: "7", name: "User 7", expires_at: null });
@@ -40,6 +43,18 @@ describeDatabase("pairing", (open) => {
     // It admits one person, once.
     await expect(pairings.approve(code)).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
     expect(await pairings.admit({ ...stranger("7"), channel: `${channel}-other` })).toMatchObject({ admitted: false });
+  });
+
+  it("gives another one where the first could not be shown, unless it was approved all the same", async () => {
+    const { pairings, stranger } = await start();
+    const first = await pairings.admit(stranger("7"));
+    await (first.admitted ? undefined : first.withdraw?.());
+    await expect(pairings.approve(codeOf(first))).rejects.toMatchObject({ code: "RUNTIME_NOT_FOUND" });
+    const second = await pairings.admit(stranger("7"));
+    expect(codeOf(second)).toMatch(/-/);
+    await pairings.approve(codeOf(second));
+    await (second.admitted ? undefined : second.withdraw?.());
+    expect(await pairings.admit(stranger("7"))).toEqual({ admitted: true });
   });
 
   it("gives none where others could read it", async () => {

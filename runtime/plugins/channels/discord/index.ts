@@ -7,7 +7,7 @@ import type { ChannelNeeds } from "../manifest.ts";
 import { createTyping } from "../typing.ts";
 import { createApi } from "./api.ts";
 import { filesOf } from "./downloads.ts";
-import { connectionError, sendingError } from "./errors.ts";
+import { sendingError } from "./errors.ts";
 import { chatMessage } from "./inbound.ts";
 import { createInteractions } from "./interactions.ts";
 import { createMessages, MOST_FILE } from "./messages.ts";
@@ -28,7 +28,7 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
     id,
     logger,
     say: (conversation, text, replyTo) => messages.say(conversation, text, replyTo),
-    reasonOf: (error) => connectionError(error).message,
+    failureOf: sendingError,
   });
   const interact = createInteractions({ api, ownerId, logger, command: inbound.command });
 
@@ -52,6 +52,7 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
     async start() {},
     async stop() {
       stopping.abort();
+      inbound.stop();
       typing.stopAll();
     },
     send: (message, keep) => messages.send(message, keep).catch(rethrow),

@@ -6,7 +6,7 @@ import { createChatMessages } from "../chat-messages.ts";
 import type { ChannelNeeds } from "../manifest.ts";
 import { createApi } from "./api.ts";
 import { createDownloads } from "./downloads.ts";
-import { connectionError, sendingError } from "./errors.ts";
+import { sendingError } from "./errors.ts";
 import { chatMessage } from "./inbound.ts";
 import { createInteractions } from "./interactions.ts";
 import { createMessages } from "./messages.ts";
@@ -31,7 +31,7 @@ export function createSlackChannel({
     id,
     logger,
     say: (conversation, text) => messages.say(conversation, text),
-    reasonOf: (error) => connectionError(error).message,
+    failureOf: sendingError,
   });
 
   return {
@@ -52,6 +52,7 @@ export function createSlackChannel({
     async start() {},
     async stop() {
       stopping.abort();
+      inbound.stop();
     },
     send: (message, keep) => messages.send(message, keep).catch(rethrow),
     edit: (...change) => messages.edit(...change).catch(rethrow),

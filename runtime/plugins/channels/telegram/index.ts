@@ -8,7 +8,7 @@ import type { ChannelNeeds } from "../manifest.ts";
 import { createTyping } from "../typing.ts";
 import { chatOf } from "./chat-address.ts";
 import { createDownloads } from "./downloads.ts";
-import { connectionError, sendingError } from "./errors.ts";
+import { sendingError } from "./errors.ts";
 import { createInbound } from "./inbound.ts";
 import { createMessages } from "./messages.ts";
 import { createMoves } from "./moves.ts";
@@ -45,7 +45,7 @@ export function createTelegramChannel(needs: ChannelNeeds): Channel {
     id,
     logger,
     say: (conversation, text, replyTo) => messages.say(conversation, text, Number(replyTo)),
-    reasonOf: (error) => connectionError(error).message,
+    failureOf: sendingError,
   });
   const inbound = createInbound({
     bot: token.split(":")[0] ?? "",
@@ -72,6 +72,7 @@ export function createTelegramChannel(needs: ChannelNeeds): Channel {
     async start() {},
     async stop() {
       stopping.abort();
+      inbox.stop();
       typing.stopAll();
     },
     send: (message, keep) => messages.send(message, keep).catch(rethrow),

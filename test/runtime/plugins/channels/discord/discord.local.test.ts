@@ -669,6 +669,18 @@ describe("a Discord channel", () => {
   });
 
   describe("takes commands", () => {
+    it("and answers them again where Discord does not answer", async () => {
+      const { bot, channel, handlers } = await connected();
+      handlers.command = async ({ line }) => ({ text: `did ${line}` });
+      await receiving(channel).up();
+      const refusals = [new Refusal(500, 0, "Internal Server Error")];
+      bot.state.refuse = ({ method }) => (method === "POST" ? refusals.shift() : undefined);
+      bot.say("/stop");
+      bot.say("/status");
+      await until(() => textsOf(bot).length === 2);
+      expect([textsOf(bot), refusals]).toEqual([["did /stop", "did /status"], []]);
+    });
+
     it("as text, and answers them, and says what is wrong with one", async () => {
       const { bot, channel, commands, accepted, handlers } = await connected();
       handlers.command = async ({ line }) => {

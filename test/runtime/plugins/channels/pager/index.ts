@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Channel } from "../../../../../runtime/contracts/channel.ts";
-import { ChannelError } from "../../../../../runtime/contracts/errors.ts";
+import { toCairnError } from "../../../../../runtime/contracts/errors.ts";
 import { splitMarkdown } from "../../../../../runtime/domain/fenced-pieces.ts";
 import { createChatMessages } from "../../../../../runtime/plugins/channels/chat-messages.ts";
 import { howToAnswer } from "../../../../../runtime/plugins/channels/choices.ts";
@@ -25,7 +25,7 @@ export function createPagerChannel({ id, token, ownerId, baseUrl = SERVER, logge
     async say(conversation, text) {
       for (const piece of pieces(text)) await api.post(conversation, piece);
     },
-    reasonOf: (error) => (error instanceof ChannelError ? error.message : "unknown"),
+    failureOf: toCairnError,
   });
 
   return {
@@ -77,7 +77,9 @@ export function createPagerChannel({ id, token, ownerId, baseUrl = SERVER, logge
       },
     },
     async start() {},
-    async stop() {},
+    async stop() {
+      inbound.stop();
+    },
     async send({ address, text, notice, question, mayRepeat, attachments = [], sent }, keep) {
       const { conversation } = address;
       const answer = question && howToAnswer(question);

@@ -590,6 +590,18 @@ describe("a Slack channel", () => {
   });
 
   describe("carries out commands", () => {
+    it("and answers them again where Slack asks for a pause, or does not answer", async () => {
+      const { app, channel, handlers } = await connected();
+      handlers.command = async ({ line }) => ({ text: `did ${line}` });
+      await receiving(channel).up();
+      const refusals = [tooMany(6), new Refusal("internal_error")];
+      app.state.refuse = ({ method }) => (method === "chat.postMessage" ? refusals.shift() : undefined);
+      app.say("!stop");
+      app.say("!status");
+      await until(() => textsOf(app).length === 2);
+      expect([textsOf(app), refusals]).toEqual([["did !stop", "did !status"], []]);
+    });
+
     it("as they are typed on Slack, and names them so", async () => {
       const { app, channel, accepted, commands, handlers } = await connected();
       await receiving(channel).up();

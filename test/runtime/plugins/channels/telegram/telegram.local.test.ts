@@ -547,6 +547,61 @@ describe("a Telegram channel", () => {
   });
 
   describe("takes commands", () => {
+    it("and answers them again where Telegram asks for a pause, or does not answer", async () => {
+      const { bot, channel, handlers } = await connected();
+      handlers.command = async ({ line }) => ({ text: `did ${line}` });
+      const refusals = [tooMany(1), new Refusal(502, "Bad Gateway")];
+      bot.state.refuse = (method) => (method === "sendMessage" ? refusals.shift() : undefined);
+      receiving(channel);
+      bot.say("/stop");
+      bot.say("/status");
+      await until(() => bot.state.sent.length === 2);
+      expect(textsOf(bot)).toEqual(["did /stop", "did /status"]);
+    });
+
+    it("and answers the owner's, whatever waits for others who write more than they may", async () => {
+      const { bot, channel, handlers, log } = await connected();
+      channel.onStranger?.(async () => ({ admitted: true }));
+      handlers.message = async () => {
+        throw new RuntimeError("RUNTIME_RATE_LIMITED", "Too many wait.");
+      };
+      bot.state.refuse = (method, { chat_id: chat }) =>
+        method === "sendMessage" && chat !== OWNER ? tooMany(30) : undefined;
+      receiving(channel);
+      for (let n = 0; n < 40; n++) bot.say(`flood ${n}`, { from: 2 });
+      for (let user = 3; user < 43; user++) bot.say("I, too", { from: user });
+      bot.say("/stop");
+      await until(() => bot.state.sent.length === 1);
+      expect(bot.state.sent).toMatchObject([{ chat: OWNER, text: "done" }]);
+      // Of the first one 10 wait, and of the others 19.
+      expect(log.filter((line) => line.includes("too many answers wait"))).toHaveLength(30 + 21);
+    });
+
+    it("and gives a stranger another code where theirs could not be shown", async () => {
+      const { bot, channel } = await connected();
+      const codes = ["ABCD-EFGH", "JKLM-NPQR"];
+      let shown = false;
+      channel.onStranger?.(async () => {
+        if (shown) return { admitted: false, code: null };
+        shown = true;
+        return {
+          admitted: false,
+          code: codes.shift() ?? null,
+          async withdraw() {
+            shown = false;
+          },
+        };
+      });
+      bot.state.refuse = (method) => (method === "sendMessage" ? tooMany(600) : undefined);
+      receiving(channel);
+      bot.say("hello", { from: 3 });
+      await until(() => codes.length === 1 && !shown);
+      bot.state.refuse = undefined;
+      bot.say("hello?", { from: 3 });
+      await until(() => bot.state.sent.length === 1);
+      expect(textsOf(bot)[0]).toContain("JKLM-NPQR");
+    });
+
     it("also with its name, and answers them, and says what is wrong with one", async () => {
       const { bot, channel, commands, handlers } = await connected();
       handlers.command = async ({ line }) => {
