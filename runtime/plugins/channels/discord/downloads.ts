@@ -51,7 +51,9 @@ async function read({ url, filename }: APIAttachment, most: number, signal: Abor
 
 function isFile(value: unknown): value is APIAttachment {
   if (!isRecord(value)) return false;
-  return typeof value["url"] === "string" && typeof value["filename"] === "string" && typeof value["size"] === "number";
+  const { url } = value;
+  if (typeof url !== "string" || !/^https?:/.test(url) || !URL.canParse(url)) return false;
+  return typeof value["filename"] === "string" && typeof value["size"] === "number";
 }
 
 function tooLarge(name: string): RuntimeError {

@@ -13,7 +13,7 @@ export type ReceivedMessage = APIMessage & { readonly fromGateway?: true; readon
 /** Whether it has what every message has. */
 export function isMessage(value: unknown): value is APIMessage {
   if (!isRecord(value) || !isSnowflake(value["id"]) || !isSnowflake(value["channel_id"])) return false;
-  return isRecord(value["author"]) && typeof value["content"] === "string";
+  return isRecord(value["author"]) && isSnowflake(value["author"]["id"]) && typeof value["content"] === "string";
 }
 
 /** Webhooks, bots and the platform's own notices have nobody to answer for them. */
@@ -38,7 +38,7 @@ export function chatMessage(
   return {
     conversation: message.channel_id,
     user: message.author.id,
-    name: message.author.global_name ?? message.author.username,
+    name: nameOf(message),
     isOwner: isOwner(message, ownerId),
     isPrivate: message.fromGateway === true && message.guild_id === undefined,
     id: message.id,
@@ -53,7 +53,18 @@ export function chatMessage(
   };
 }
 
-function sentAt({ timestamp }: APIMessage): string {
-  const date = new Date(timestamp);
-  return Number.isNaN(date.getTime()) ? new Date().toISOString() : date.toISOString();
+/** What Discord's types promise is not what any message has. */
+function nameOf({
+  author,
+}: {
+  readonly author: { readonly [Key in "id" | "global_name" | "username"]: unknown };
+}): string {
+  return [author.global_name, author.username, author.id].find((name) => typeof name === "string") ?? "";
+}
+
+/** What cannot be stored as a time is now. */
+function sentAt({ timestamp }: { readonly timestamp: unknown }): string {
+  const date = new Date(typeof timestamp === "string" ? timestamp : Number.NaN);
+  const year = date.getUTCFullYear();
+  return year >= 0 && year <= 9_999 ? date.toISOString() : new Date().toISOString();
 }

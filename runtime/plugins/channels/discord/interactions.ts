@@ -79,8 +79,9 @@ function commandOf(interaction: APIInteraction): Pick<OwnerCommand, "line" | "qu
   if (interaction.type !== InteractionType.ApplicationCommand) return undefined;
   const { data } = interaction;
   if (data?.type !== ApplicationCommandType.ChatInput) return undefined;
-  const texts = (data.options ?? []).flatMap((option) =>
-    option.type === ApplicationCommandOptionType.String ? [option.value] : [],
+  const options: readonly unknown[] = Array.isArray(data.options) ? data.options : [];
+  const texts = options.flatMap((option) =>
+    isRecord(option) && option["type"] === ApplicationCommandOptionType.String ? [option["value"]] : [],
   );
   return { line: [`/${data.name}`, ...texts].join(" ") };
 }

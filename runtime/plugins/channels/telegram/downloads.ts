@@ -2,15 +2,15 @@
 
 import type { Api } from "grammy";
 import { GrammyError } from "grammy";
-import type { Message } from "grammy/types";
 import { ChannelError, RuntimeError } from "../../../contracts/errors.ts";
 import type { FileSource } from "../chat-messages.ts";
 import { connectionError } from "./errors.ts";
 import { given } from "./signal.ts";
+import type { PersonMessage } from "./updates.ts";
 
 export interface Downloads {
   /** The message's file, where it has one. */
-  of(message: Message): readonly FileSource[];
+  of(message: PersonMessage): readonly FileSource[];
 }
 
 const MOST_BYTES = 20 * 1024 ** 2;
@@ -73,7 +73,7 @@ export function createDownloads({ api, files }: { readonly api: Api; readonly fi
 }
 
 /** Types are the sender's word; of pictures and voices the platform's. */
-function fileOf({ photo, document, voice, audio, video, message_id: number }: Message): Given | null {
+function fileOf({ photo, document, voice, audio, video, message_id: number }: PersonMessage): Given | null {
   const largest = photo?.at(-1);
   if (largest) return { id: largest.file_id, name: `photo-${number}.jpg`, mediaType: "image/jpeg" };
   if (voice) return { id: voice.file_id, name: `voice-${number}.ogg`, mediaType: voice.mime_type ?? "audio/ogg" };

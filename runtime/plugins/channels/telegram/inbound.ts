@@ -1,11 +1,11 @@
 /** Which updates are messages of people, and what they say. */
 
-import type { Message, Update, User } from "grammy/types";
 import type { Logger } from "../../../contracts/ports.ts";
 import type { ChatMessage, ChatMessages } from "../chat-messages.ts";
 import { conversationOf } from "./chat-address.ts";
 import type { Downloads } from "./downloads.ts";
 import type { TakeUpdate } from "./polling.ts";
+import { type PersonMessage, readUpdate } from "./updates.ts";
 
 export interface InboundDeps {
   /** The bot's number: messages of another bot have numbers of their own. */
@@ -15,8 +15,6 @@ export interface InboundDeps {
   readonly messages: Pick<ChatMessages, "take">;
   readonly logger: Logger;
 }
-
-type PersonMessage = Message & Update.NonChannel & { readonly from: User };
 
 /** What people may send that agents are not given. */
 const UNREAD = ["sticker", "location", "venue", "contact", "poll", "dice", "game", "story", "video_note"] as const;
@@ -35,7 +33,7 @@ export function createInbound({ bot, ownerId, downloads, messages, logger }: Inb
       id: String(message.message_id),
       externalId: `${bot}:${message.message_id}`,
       text: command ?? text,
-      sentAt: sentAt(message.date, Date.now()),
+      sentAt: sentAt(message.date ?? Date.now() / 1_000, Date.now()),
       isCommand: command !== undefined,
       hasUnread: UNREAD.some((kind) => kind in message),
       files: downloads.of(message),
@@ -53,31 +51,18 @@ export function createInbound({ bot, ownerId, downloads, messages, logger }: Inb
     return chatMessage(message, text, command);
   }
 
-  return async ({ message }, username, signal) => {
-    if (message?.migrate_to_chat_id !== undefined) {
-      const { chat, migrate_to_chat_id: to } = message;
-      logger.warn({ from: chat?.id, to }, "a group became a supergroup: the configuration names it by a new number");
-      return;
+  return async (update, username, signal) => {
+    const given = readUpdate(update);
+    if (given.kind === "move") {
+      logger.warn(given.move, "a group became a supergroup: the configuration names it by a new number");
     }
-    if (!isPerson(message)) return;
-    let written: ChatMessage | undefined;
-    try {
-      written = read(message, username);
-    } catch (error) {
-      // It would be the same the next time.
-      logger.warn({ err: error }, "a message could not be read");
-    }
+    if (given.kind !== "message") return;
+    const written = read(given.message, username);
     if (written !== undefined) await messages.take(written, signal);
   };
 }
 
-/** Posts of channels and of anonymous administrators have nobody to answer for them. */
-function isPerson(message: Update["message"]): message is PersonMessage {
-  if (message?.from === undefined || message.sender_chat !== undefined || message.from.is_bot) return false;
-  return Number.isSafeInteger(message.from.id) && Number.isSafeInteger(message.chat?.id);
-}
-
-function isCommand({ entities = [] }: Message): boolean {
+function isCommand({ entities = [] }: PersonMessage): boolean {
   return entities.some(({ type, offset }) => type === "bot_command" && offset === 0);
 }
 

@@ -7,11 +7,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Api, GrammyError } from "grammy";
 import type { Update } from "grammy/types";
 import type { Receiver } from "../../../contracts/channel.ts";
+import { ChannelError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
 import { COMMAND_USAGE } from "../../../domain/command-line.ts";
 import { connectionError } from "./errors.ts";
 import { given } from "./signal.ts";
+import { numberOf } from "./updates.ts";
 
 /** Seconds of a long poll. */
 export const POLL_S = 30;
@@ -25,7 +27,7 @@ const GOODBYE_MS = 2_000;
 export const ALLOWED = ["message"] as const satisfies readonly (keyof Update)[];
 
 /** Rejects where the update is to come again, at once when the signal aborts. `username`: the bot's. */
-export type TakeUpdate = (update: Update, username: string, signal: AbortSignal) => Promise<void>;
+export type TakeUpdate = (update: unknown, username: string, signal: AbortSignal) => Promise<void>;
 
 export interface PollingDeps {
   readonly api: Api;
@@ -45,24 +47,30 @@ export function createPolling({ api, take, ownWebhook, logger }: PollingDeps): R
   let takenAt = 0;
   const menu = createMenu(api, logger);
 
-  async function poll(timeout: number, signal: AbortSignal): Promise<readonly Update[]> {
+  async function poll(timeout: number, signal: AbortSignal): Promise<readonly unknown[]> {
     const updates = await api.getUpdates({ offset, timeout, allowed_updates: ALLOWED }, given(signal));
     offset = 0;
     return updates;
   }
 
   /** What is not taken yet when the signal aborts comes again; if it is taken all the same, the inbox knows it then. */
-  async function takeAll(updates: readonly Update[], username: string, signal: AbortSignal): Promise<void> {
+  async function takeAll(updates: readonly unknown[], username: string, signal: AbortSignal): Promise<void> {
     const aborted = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => aborted.resolve(), { once: true });
+    if (updates.length > 0 && updates.every((update) => numberOf(update) === undefined)) {
+      throw new ChannelError("CHANNEL_CONNECTION_LOST", "What answers is not Telegram.");
+    }
     for (const update of updates) {
+      const number = numberOf(update);
+      // It goes with the one behind it.
+      if (number === undefined) continue;
       const taken = take(update, username, signal);
       await Promise.race([taken, aborted.promise]);
       if (signal.aborted) {
         taken.catch(() => undefined);
         return;
       }
-      offset = update.update_id + 1;
+      offset = number + 1;
       takenAt = performance.now();
     }
   }
@@ -108,7 +116,7 @@ export function createPolling({ api, take, ownWebhook, logger }: PollingDeps): R
 }
 
 /** Where Telegram asks for a pause it is kept. */
-async function afterPause(error: unknown, signal: AbortSignal): Promise<readonly Update[]> {
+async function afterPause(error: unknown, signal: AbortSignal): Promise<readonly unknown[]> {
   const seconds = error instanceof GrammyError ? error.parameters.retry_after : undefined;
   if (seconds === undefined) throw error;
   await sleep(seconds * 1_000, undefined, { signal });

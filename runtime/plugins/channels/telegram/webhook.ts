@@ -8,10 +8,10 @@ import type { Api } from "grammy";
 import type { Receiver, Webhook } from "../../../contracts/channel.ts";
 import { toCairnError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
-import { isRecord } from "../../../contracts/values.ts";
 import { connectionError } from "./errors.ts";
 import { ALLOWED, createMenu, type TakeUpdate } from "./polling.ts";
 import { given } from "./signal.ts";
+import { numberOf } from "./updates.ts";
 
 export interface WebhookDeps {
   readonly api: Api;
@@ -57,9 +57,9 @@ export function createWebhook(deps: WebhookDeps): { readonly webhook: Webhook; r
       isAuthentic: (headers) => isSecret(headers[SECRET_HEADER], secret),
       async handle({ body }) {
         // What is none would be none again.
-        if (!isRecord(body) || !Number.isSafeInteger(body["update_id"])) return { status: 200 };
+        if (numberOf(body) === undefined) return { status: 200 };
         try {
-          await take(body as unknown as Parameters<TakeUpdate>[0], await name(), stopping);
+          await take(body, await name(), stopping);
           return { status: 200 };
         } catch (error) {
           logger.warn({ reason: toCairnError(error).message }, "an update could not be taken: it comes again");

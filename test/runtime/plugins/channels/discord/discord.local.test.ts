@@ -1,6 +1,7 @@
 /** The Discord channel against the platform's fake, through the contract of channels. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { InboundMessage, OutboundMessage, Stranger } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
@@ -9,6 +10,7 @@ import { type ChannelHarness, channelConformance } from "../../../../../runtime/
 import { OWNER, Refusal, STRANGER, tooMany } from "../../../../fakes/discord/bot.ts";
 import { type DiscordBot, type DiscordFake, startDiscordFake } from "../../../../fakes/discord/index.ts";
 import { until } from "../../../../support/eventually.ts";
+import { nearly } from "../../../../support/json-mutations.ts";
 import { always, receiving, type Stored, started, unavailable } from "../../../../support/receiving-channel.ts";
 import { recordingLogger } from "../../../../support/recording-logger.ts";
 
@@ -432,6 +434,55 @@ describe("a Discord channel", () => {
   });
 
   describe("stays connected", () => {
+    it("whatever its gateway says, and takes the message behind it", async () => {
+      const { fake, bot, channel, accepted, handlers } = await connected();
+      channel.onStranger?.(async (stranger) => {
+        // As the store does, which would refuse anything else.
+        for (const value of [stranger.user, stranger.name]) expect(value).toBeTypeOf("string");
+        return { admitted: true };
+      });
+      const { up, failures } = always(channel);
+      await up();
+      const message = {
+        id: "1000000000000000001",
+        channel_id: bot.direct,
+        author: { id: OWNER, username: "owner", global_name: "The Owner" },
+        content: "hello",
+        timestamp: "2026-01-01T00:00:00.000Z",
+        type: 0,
+        attachments: [{ id: "1", url: `${fake.url}/none`, filename: "a.txt", size: 1, content_type: "text/plain" }],
+        embeds: [],
+      };
+      const user = { user: { id: OWNER }, channel: { id: bot.direct }, id: "1", application_id: "1", token: "t" };
+      const options = [{ type: 3, name: "text", value: "now" }];
+      const interactions = [
+        { type: 2, ...user, data: { type: 1, name: "stop", options } },
+        { type: 3, ...user, message: { id: "2" }, data: { custom_id: "answer:q-1:yes" } },
+      ];
+      handlers.message = async ({ address, text, sentAt }) => {
+        for (const value of [address.conversation, address.user, text]) expect(value).toBeTypeOf("string");
+        expect(sentAt).toMatch(/^\d{4}-.*Z$/);
+      };
+      const right = [
+        { ...message, attachments: [] },
+        { ...message, poll: {}, attachments: [], content: "/stop" },
+      ];
+      const messages = fc.sample(nearly([...right, { ...message, author: { id: STRANGER } }]), 300);
+      // Each is another one.
+      messages.forEach((data, index) => {
+        const isMessage = typeof data === "object" && data !== null && "id" in data && data.id === message.id;
+        bot.event(
+          "MESSAGE_CREATE",
+          isMessage ? { ...data, id: `${2_000_000_000_000_000_000n + BigInt(index)}` } : (data as never),
+        );
+      });
+      for (const data of fc.sample(nearly(interactions), 200)) bot.event("INTERACTION_CREATE", data as never);
+      for (const data of fc.sample(fc.jsonValue(), 50)) bot.event("SOMETHING_NEW", data as never);
+      bot.say("after all", { channel: bot.channel() });
+      await until(() => failures.length > 0 || textsIn(accepted).includes("after all"));
+      expect(failures).toEqual([]);
+    });
+
     it("by resuming a session that was broken off, without a loss and without a new one", async () => {
       const { bot, channel, accepted } = await connected();
       bot.state.gateway.heartbeatMs = 20;

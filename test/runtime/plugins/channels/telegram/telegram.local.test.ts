@@ -1,13 +1,15 @@
 /** The Telegram channel against the platform's fake, through the contract of channels. */
 
+import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { OutboundMessage, Stranger } from "../../../../../runtime/contracts/channel.ts";
+import type { InboundMessage, OutboundMessage, Stranger } from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
 import { createTelegramChannel } from "../../../../../runtime/plugins/channels/telegram/index.ts";
 import { type ChannelHarness, channelConformance } from "../../../../../runtime/testing/channel/index.ts";
 import { Refusal, tooMany } from "../../../../fakes/telegram/bot.ts";
 import { startTelegramFake, type TelegramBot } from "../../../../fakes/telegram/index.ts";
 import { until } from "../../../../support/eventually.ts";
+import { nearly } from "../../../../support/json-mutations.ts";
 import { receiving, started } from "../../../../support/receiving-channel.ts";
 import { recordingLogger } from "../../../../support/recording-logger.ts";
 
@@ -32,6 +34,34 @@ async function made(given: { ownerId?: string; webhookUrl?: string } = { ownerId
 async function connected(given?: { ownerId?: string; webhookUrl?: string }) {
   const { fake, bot, channel, log } = await made(given);
   return { fake, bot, channel, log, ...(await started(channel)) };
+}
+
+/** Messages of every kind, as Telegram has them. */
+const MESSAGES = [
+  { text: "hello" },
+  { text: "/stop now", entities: [{ type: "bot_command", offset: 0, length: 5 }] },
+  { caption: "look", photo: [{ file_id: "p", file_unique_id: "u", width: 1, height: 1 }] },
+  { document: { file_id: "d", file_unique_id: "u", file_name: "a.txt", mime_type: "text/plain" } },
+  { voice: { file_id: "v", file_unique_id: "u", duration: 1, mime_type: "audio/ogg" } },
+  { video: { file_id: "w", file_unique_id: "u", width: 1, height: 1, duration: 1 } },
+  { text: "in a topic", is_topic_message: true, message_thread_id: 7 },
+  { sticker: { file_id: "s" } },
+  { text: "as the group", sender_chat: { id: -100, type: "supergroup" } },
+  { migrate_to_chat_id: -1_000_000_000_200 },
+].map((more) => ({
+  message_id: 1,
+  date: 1_700_000_000,
+  chat: { id: OWNER, type: "private", first_name: "User" },
+  from: { id: OWNER, is_bot: false, first_name: "User", last_name: "One" },
+  ...more,
+}));
+
+/** What the inbox takes. */
+function expectSound({ address, externalId, messageId, text, sentAt }: InboundMessage): void {
+  for (const value of [address.conversation, address.user, externalId, messageId, text])
+    expect(value).toBeTypeOf("string");
+  expect(address.conversation).toMatch(/^-?\d+(:-?\d+)?$/);
+  expect(sentAt).toMatch(/^\d{4}-.*Z$/);
 }
 
 /** Telegram keeps itself what was taken. */
@@ -393,6 +423,32 @@ describe("a Telegram channel", () => {
       await until(() => bot.state.updates.length === 0);
     });
 
+    it("whatever comes, which is confirmed at once and once, and the message behind it", async () => {
+      const { bot, channel, accepted, log } = await connected();
+      let isOver = false;
+      const { failed } = receiving(channel);
+      void failed.then(() => {
+        isOver = true;
+      });
+      const updates = fc.sample(nearly(MESSAGES.map((message) => ({ message }))), 400);
+      updates.push({ message: { ...MESSAGES[0], from: null } });
+      for (const update of updates)
+        bot.update(typeof update === "object" && update !== null ? update : { message: update });
+      bot.say("after all");
+      await until(() => isOver || accepted.some(({ text }) => text === "after all"));
+      await until(() => isOver || bot.state.updates.length === 0);
+      expect(isOver).toBe(false);
+      expect(bot.state.confirmed).toEqual(updates.concat(0).map((_, index) => index + 1));
+      for (const message of accepted) expectSound(message);
+      expect(log.join()).not.toContain(bot.token);
+    });
+
+    it("nothing of what is no list of updates, which is not Telegram's", async () => {
+      const { bot, channel } = await connected();
+      bot.state.updates.push({ update_id: 1.5, message: {} } as never);
+      expect(await receiving(channel).failed).toMatchObject({ message: "What answers is not Telegram." });
+    });
+
     it("says what is wrong in sentences without the token, and ends", async () => {
       const { fake, bot, channel, commands, log } = await connected();
       const failures: string[] = [];
@@ -520,6 +576,21 @@ describe("a Telegram channel", () => {
       expect(accepted).toEqual([]);
       expect(await channel.webhook?.handle({ headers, body })).toEqual({ status: 200 });
       expect(accepted).toHaveLength(1);
+    });
+
+    it("acknowledges whatever comes, once: it would be the same again", async () => {
+      const { bot, channel, accepted } = await posted();
+      receiving(channel);
+      await until(() => bot.state.webhookSecret !== "");
+      const right = MESSAGES.map((message, index) => ({ update_id: index + 1, message }));
+      for (const body of [
+        null,
+        { update_id: 1, message: { ...MESSAGES[0], from: null } },
+        ...fc.sample(nearly(right), 300),
+      ]) {
+        expect([await channel.webhook?.handle({ headers: {}, body }), body]).toEqual([{ status: 200 }, body]);
+      }
+      for (const message of accepted) expectSound(message);
     });
 
     it("says why Telegram cannot deliver, and sets the webhook again where another program has changed it", async () => {
