@@ -58,15 +58,13 @@ export function checkChannels({ config }: CheckInput): Findings {
   let voice: string | undefined;
   for (const [id, channel] of Object.entries(channels)) {
     const path = ["channels", id];
-    if (agents) {
-      for (const [conversation, agent] of Object.entries(channel.channel_bindings)) {
-        found.expectName(
-          [...path, "channel_bindings", conversation],
-          agent,
-          Object.keys(agents),
-          "the name of an agent",
-        );
+    const rules = channelManifest(id, channel.kind)?.rules;
+    for (const [conversation, agent] of Object.entries(channel.channel_bindings)) {
+      const at = [...path, "channel_bindings", conversation];
+      if (rules && !rules.pattern.test(conversation)) {
+        found.error(at, JSON.stringify(conversation), rules.allowed, "It is the key, and no conversation has it.");
       }
+      if (agents) found.expectName(at, agent, Object.keys(agents), "the name of an agent");
     }
     if (channel.reconnect.initial_delay > channel.reconnect.max_delay) {
       found.refuse(

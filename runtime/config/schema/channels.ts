@@ -34,7 +34,9 @@ const channel = section({
       "Public https address of the nodes, for a platform that posts messages to them (Telegram). Default: the channel asks for them.",
     ),
   pairing: flag().prefault(false).describe("Let the owner admit others by a code."),
-  channel_bindings: mapping(text(), text("an agent's name")).prefault({}).describe("Channel id to agent name."),
+  channel_bindings: mapping(text(), text("an agent's name"))
+    .prefault({})
+    .describe("Channel id to agent name, by the platform's own ids."),
   reconnect: section({
     max_retries: integer({ min: 0 }).prefault(10).describe("Attempts in a row before the channel is reported as down."),
     initial_delay: duration({ min: 10 })

@@ -35,7 +35,7 @@ channels:
   telegram:
     token: \${TELEGRAM_TOKEN}
     channel_bindings:
-      "-100 5": main
+      "-100:5": main
 `;
 
 async function deploymentOf(yaml = YAML, env = "ANTHROPIC_API_KEY=sk-ant-1234567890abcdef1234\nTELEGRAM_TOKEN=t\n") {
@@ -238,7 +238,7 @@ describe("agents", () => {
     await addAgent(given.deployment, { name: "writer", model: "m2", workspace: "agents/writer", makeDefault: true });
     const [main, writer] = await listAgents(given.deployment);
     expect(main).toMatchObject({ name: "main", default: false, model: "claude-sonnet-5-5", thinking: "low" });
-    expect(main?.channels).toEqual(["telegram/-100 5"]);
+    expect(main?.channels).toEqual(["telegram/-100:5"]);
     expect(writer).toMatchObject({ name: "writer", default: true, provider: "anthropic", model: "m2", channels: [] });
     expect(writer?.workspace).toBe(join(given.deployment.dir, "agents/writer"));
   });
@@ -282,8 +282,7 @@ describe("agents", () => {
 
   it("that cannot be removed are told how they could", async () => {
     await addAgent(given.deployment, { name: "writer", makeDefault: false });
-    const hint =
-      /`cairn config --yes --agent writer --agent main`.*`cairn config --yes --bind "telegram\/-100 5=AGENT"`/;
+    const hint = /`cairn config --yes --agent writer --agent main`.*`cairn config --yes --bind telegram\/-100:5=AGENT`/;
     const removed = removeAgent(given.deployment, "main");
     await expect(removed).rejects.toMatchObject({
       code: "RUNTIME_CONFLICT",

@@ -55,6 +55,40 @@ const errors: [string, Record<string, string>, string, RegExp][] = [
     /the name of an agent: main/,
   ],
   [
+    "a binding of what is no chat of Telegram's",
+    { channels: "channels: { telegram: { token: t, owner_id: 1, channel_bindings: { '@room': main } } }" },
+    'channels.telegram.channel_bindings["@room"]',
+    /the number of a chat/,
+  ],
+  [
+    "a binding of what is no channel of Discord's",
+    {
+      channels:
+        "channels: { discord: { token: t, owner_id: 100000000000000001, channel_bindings: { general: main } } }",
+    },
+    "channels.discord.channel_bindings.general",
+    /the id of a channel or thread/,
+  ],
+  [
+    "a binding of what is no channel of Slack's",
+    {
+      channels:
+        "channels: { slack: { token: t, app_token: a, owner_id: U012AB3CD, channel_bindings: { '#general': main } } }",
+    },
+    'channels.slack.channel_bindings["#general"]',
+    /the id of a channel, such as C012AB3CD/,
+  ],
+  [
+    "a schedule in what is no channel of Discord's",
+    {
+      channels: "channels: { discord: { token: t, owner_id: 100000000000000001 } }",
+      agents:
+        "agents: { main: { schedules: [{ cron: '0 8 * * *', prompt: x, channel: discord, conversation: '#general' }] } }",
+    },
+    "agents.main.schedules[0].conversation",
+    /the id of a channel or thread/,
+  ],
+  [
     "a schedule on a channel that is none",
     { agents: "agents: { main: { schedules: [{ cron: '0 8 * * *', prompt: x, channel: tg, conversation: y }] } }" },
     "agents.main.schedules[0].channel",

@@ -31,7 +31,10 @@ test.each<[string, string[]]>([
   ],
   // One finding says it: nothing more of what is in it.
   ['channels: { console: { token: "${TG}", owner_id: 1, pairing: on } }', ["channels.console warning"]],
-  ['channels: { discord: { token: "${TG}", owner_id: 100000000000000001, channel_bindings: { "2": main } } }', []],
+  [
+    'channels: { discord: { token: "${TG}", owner_id: 100000000000000001, channel_bindings: { "100000000000000002": main } } }',
+    [],
+  ],
   ['channels: { slack: { token: "${TG}", app_token: "${TG}", owner_id: U012AB3CD } }', []],
   ['channels: { agent: { app_token: "${TG}" } }', ["channels.agent.app_token warning"]],
   ['channels: { telegram: { token: "${TG}", owner_id: 1, channel_bindings: { "1": main }, reconnect: {} } }', []],

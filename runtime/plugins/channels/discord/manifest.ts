@@ -6,6 +6,10 @@ export const discord = {
   about: "Discord, by a bot that is connected to its gateway",
   configuration: "channels.<id>",
   owner: { pattern: /^[1-9]\d{16,19}$/, allowed: "the id of a Discord user (17 to 20 digits), not a name" },
+  conversation: {
+    pattern: /^[1-9]\d{16,19}$/,
+    allowed: "the id of a channel or thread (17 to 20 digits), not a name",
+  },
   setup: {
     owner: {
       where:
