@@ -30,7 +30,7 @@ export interface NotImplemented {
 export const BUILT_CHANNELS: readonly string[] = [agent.id, ...CHANNELS.map(({ id }) => id)];
 
 /** Tools that agents will have: the keys of `tools` beyond those that have a manifest. */
-export const UNBUILT_TOOLS = ["coding_pipeline", "subagent_spawn"] as const;
+export const UNBUILT_TOOLS = ["coding_pipeline"] as const;
 
 const VOICE_KEYS = ["transcription", "speech", "keep_audio"] as const;
 /** Of chat platforms. */

@@ -70,6 +70,8 @@ export const ERROR_CODES = {
   DELEGATION_CYCLE: traits("error", false, 409),
   DELEGATION_TIMEOUT: traits("error", false, 504),
   DELEGATION_FAILED: traits("error", false, 502),
+  /** A turn has used the tokens that it was given for its task. */
+  DELEGATION_BUDGET_EXCEEDED: traits("error", false, 409),
 
   RUNTIME_INVALID_REQUEST: traits("error", false, 400),
   RUNTIME_UNAUTHORIZED: traits("warning", false, 401),

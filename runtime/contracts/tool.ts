@@ -14,16 +14,28 @@ export interface Question {
 export type Answer = { readonly kind: "answered"; readonly text: string } | { readonly kind: "expired" };
 
 /** A task for a turn in a session of its own. */
-export interface SpawnedTask {
+export interface TurnTask {
   /** What that turn's agent reads; 1 to 100,000 UTF-16 units. */
   readonly message: string;
   /** Milliseconds, at most one day, until the wait ends and the other turn is stopped. Default 15 minutes. */
   readonly deadlineMs?: number;
   /** Levels below the turn that a user began, at most the three that there are. Default 3. */
   readonly maxDepth?: number;
+  /**
+   * How many tasks of calls side by side run at once, 1 to 16: further calls hand on theirs when all of those have ended. Default 4.
+   */
+  readonly atOnce?: number;
 }
 
-export interface DelegatedTask extends SpawnedTask {
+/** A task for a session of the turn's own agent. */
+export interface SpawnedTask extends TurnTask {
+  /** Names of the tools that the other turn has, of those that this one has; all of them when absent. */
+  readonly tools?: readonly string[];
+  /** Tokens, in and out, that it may use with all that it hands on; at most what this turn has left of its own. */
+  readonly maxTokens?: number;
+}
+
+export interface DelegatedTask extends TurnTask {
   /** Another agent: one of this deployment, or else of a member of the mesh, whose node then runs the other turn. */
   readonly agent: string;
 }
@@ -62,7 +74,10 @@ export interface ToolPorts {
    * DELEGATION_FAILED.
    */
   delegate(task: DelegatedTask): Promise<TaskReply>;
-  /** The same to a session of this agent itself, which is no cycle. */
+  /**
+   * The same to a session of this agent itself, which is no cycle. TOOL_INVALID_ARGUMENTS for tools that this turn has not;
+   * DELEGATION_BUDGET_EXCEEDED where it has no tokens left to give.
+   */
   spawn(task: SpawnedTask): Promise<TaskReply>;
   /** Reports the call's progress in the turn's stream. Not stored: a later reader does not get it. */
   progress(text: string): void;

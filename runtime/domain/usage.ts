@@ -34,6 +34,11 @@ const LONGEST_MODEL = 256;
 /** No call has as many; sums of them fit into what the store counts with. */
 const MOST_TOKENS = 1e12;
 
+/** All of a call, in and out. */
+export function tokensOf({ inputTokens, outputTokens }: Pick<Usage, "inputTokens" | "outputTokens">): number {
+  return inputTokens + outputTokens;
+}
+
 /** Counts that no server could mean (negative, broken, no numbers) become ones that can be stored. */
 export function countCall(
   provider: string,

@@ -27,7 +27,14 @@ import { loadPlugins, type PluginParts } from "./plugins.ts";
 import { createProviders } from "./providers.ts";
 import { serviceFiles } from "./service-files.ts";
 import type { Service } from "./services.ts";
-import { delegationSettings, isDisabled, shellSettings, webFetchSettings, webSearchSettings } from "./settings.ts";
+import {
+  delegationSettings,
+  isDisabled,
+  shellSettings,
+  subagentSettings,
+  webFetchSettings,
+  webSearchSettings,
+} from "./settings.ts";
 import { composeSkills, type SkillParts } from "./skills.ts";
 
 /** Room for a reply where the provider has no `max_tokens`. */
@@ -90,6 +97,7 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
     gate,
     shell: shellSettings(loaded),
     delegation: delegationSettings(loaded),
+    subagents: subagentSettings(loaded),
     webFetch: webFetchSettings(loaded),
     webSearch: webSearchSettings(loaded),
     webNetwork: createSystemNetwork(),

@@ -14,6 +14,7 @@ import {
   type DelegationSettings,
   SHELL_DEFAULTS,
   type ShellSettings,
+  type SubagentSettings,
   type WebFetchSettings,
   type WebSearchSettings,
 } from "../plugins/tools/index.ts";
@@ -121,6 +122,11 @@ export function delegationSettings({ config: { tools, agents } }: LoadedConfig):
   const { timeout, max_depth: maxDepth } = tools.delegate_task;
   const described = Object.entries(agents).map(([name, { description = null }]) => ({ name, description }));
   return { timeoutMs: timeout, maxDepth, agents: described };
+}
+
+export function subagentSettings({ config: { tools } }: LoadedConfig): SubagentSettings {
+  const { timeout, max_depth: maxDepth, max_running: maxRunning, max_tokens: maxTokens } = tools.subagent_spawn;
+  return { timeoutMs: timeout, maxDepth, maxRunning, maxTokens };
 }
 
 export function webFetchSettings({ config }: LoadedConfig): WebFetchSettings {

@@ -23,6 +23,7 @@ export function builtInTools(): Promise<Tool[]> {
     gate: createWorkspaceGate({ protectedPaths: [] }),
     shell: SHELL_DEFAULTS,
     delegation: { timeoutMs: 600_000, maxDepth: 3, agents: [{ name: "main", description: null }] },
+    subagents: { timeoutMs: 900_000, maxDepth: 2, maxRunning: 4, maxTokens: 1_000_000 },
     webFetch: { allowHosts: [], timeoutMs: 30_000, maxBytes: 5_000_000 },
     webSearch: { backend: "duckduckgo" as const, baseUrl: null, apiKey: null, maxResults: 10 },
     webNetwork: createSystemNetwork(),

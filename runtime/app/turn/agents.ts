@@ -75,14 +75,16 @@ export interface Speaker {
   readonly owner: boolean;
 }
 
-/** The tools that the model is offered, by name; a call of any other one is a call of an unknown tool. */
+/** The tools that the model is offered, by name; a call of any other one is a call of an unknown tool. `only`: of these names. */
 export function toolsOf(
   { tools }: ToolSnapshot,
   agent: Pick<Agent, "tools">,
   { owner }: Pick<Speaker, "owner">,
+  only: readonly string[] | null = null,
 ): ReadonlyMap<string, Tool> {
   const selected = selectAgentTools(tools, agent.tools);
-  return new Map((owner ? selected.owner : selected.others).tools.map((tool) => [tool.name, tool]));
+  const own = (owner ? selected.owner : selected.others).tools;
+  return new Map(own.filter(({ name }) => only?.includes(name) ?? true).map((tool) => [tool.name, tool]));
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   delegationProblem,
   MAX_DELEGATION_DEPTH,
 } from "../../domain/delegation.ts";
+import type { Allowance, TaskRequest } from "../../domain/task-allowance.ts";
 import type { HookPipeline } from "../hooks.ts";
 import type { AgentPlaces } from "../mesh/agent-places.ts";
 import { storedConversation } from "../schedules/schedule.ts";
@@ -15,8 +16,15 @@ import { isTask, type Task } from "./turn-delegation.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 
 export interface Delegation {
-  /** Checks a new task and runs the hooks; a target of null is the turn's own agent. Throws DelegationError, or what a hook throws. */
-  before(target: string | null, message: string, maxDepth?: number): Promise<Task>;
+  /**
+   * Checks a new task and runs the hooks; a target of null is the turn's own agent. Throws DelegationError, TOOL_INVALID_ARGUMENTS, or
+   * what a hook throws.
+   */
+  before(
+    target: string | null,
+    message: string,
+    request: TaskRequest & { readonly maxDepth?: number | undefined },
+  ): Promise<Task>;
   /** What the model reads of the task's end, as the hooks leave it. */
   after(target: string | null, end: TaskEnd): Promise<string>;
   /** TOOL_REFUSED in a turn that was delegated itself: what is between it and the user is another turn. */
@@ -35,17 +43,19 @@ export interface DelegationDeps {
   readonly places: Pick<AgentPlaces, "find" | "names">;
   readonly hooks: HookPipeline;
   readonly signal: AbortSignal;
+  /** Of the turn itself. */
+  readonly allowance: Pick<Allowance, "grant">;
   /** The turn and those that wait for it, its own first. */
   chain(): Promise<readonly ChainLink[]>;
 }
 
-export function createDelegation({ turn, info, places, hooks, signal, chain }: DelegationDeps): Delegation {
+export function createDelegation({ turn, info, places, hooks, signal, allowance, chain }: DelegationDeps): Delegation {
   const assertUser = (): void => {
     if (!isTask(turn)) return;
     throw new ToolError("TOOL_REFUSED", "This turn was begun by another agent: there is no user to ask or to send to.");
   };
   return {
-    async before(wanted, message, maxDepth = MAX_DELEGATION_DEPTH) {
+    async before(wanted, message, { maxDepth = MAX_DELEGATION_DEPTH, ...asked }) {
       const target = wanted ?? turn.agent;
       const place = wanted === null ? "here" : (await places.find(target)).place;
       const links = await chain();
@@ -53,7 +63,9 @@ export function createDelegation({ turn, info, places, hooks, signal, chain }: D
       if (problem) throw await refused(problem, target, places, Math.min(maxDepth, MAX_DELEGATION_DEPTH));
       const { task } = await hooks.run("delegation:before", { ...info, target, task: message }, signal);
       const above = links.map(({ node, agent, turn_id }) => ({ node, agent, turn_id }));
-      return { agent: target, message: task, chain: place === "elsewhere" ? above : null };
+      // Another database knows no limits of this one; its own hold there.
+      if (place === "elsewhere") return { agent: target, message: task, chain: above, limits: null };
+      return { agent: target, message: task, chain: null, limits: allowance.grant(asked, wanted === null) };
     },
     async after(wanted, end) {
       const target = wanted ?? turn.agent;

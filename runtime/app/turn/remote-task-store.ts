@@ -3,6 +3,7 @@
 import type { Database } from "../../contracts/database.ts";
 import type { WaitingTurn } from "../../contracts/delegation.ts";
 import type { TaskOutcome } from "../../domain/delegation.ts";
+import { WAKE } from "./turn-delegation.ts";
 import { TURN_CHANNEL } from "./turn-fence.ts";
 import { toJson } from "./turn-rows.ts";
 
@@ -94,16 +95,22 @@ export function createRemoteTaskStore(database: Database) {
 
     /** The turn that waits gets the outcome and is put in line; what has ended before stays as it is. */
     async answer(questionId: string, outcome: TaskOutcome): Promise<void> {
-      await database.query(
-        `/* remote-tasks:answer */ with ended as (update remote_tasks set ended = true where question_id = $1),
-         waiting as (select t.id from turn_questions q join turns t on t.id = q.turn_id where q.id = $1 for update of t),
-         answered as (
-           update turn_questions q set state = 'answered', answer = $2, answered_at = now() from waiting
-           where q.id = $1 and q.state = 'open' returning q.turn_id),
-         woken as (update turns t set state = 'queued' from answered where t.id = answered.turn_id and t.state = 'waiting' returning t.id)
-         select pg_notify('${TURN_CHANNEL}', 'queued') from woken`,
-        [questionId, toJson(outcome)],
-      );
+      await database.transaction(async (tx) => {
+        await tx.query(
+          `/* remote-tasks:lock-waiting */ select t.id from turn_questions q join turns t on t.id = q.turn_id
+           where q.id = $1 for update of t`,
+          [questionId],
+        );
+        await tx.query(
+          `/* remote-tasks:answer */ with ended as (update remote_tasks set ended = true where question_id = $1),
+           answered as (
+             update turn_questions q set state = 'answered', answer = $2, answered_at = now()
+             where q.id = $1 and q.state = 'open' returning q.id, q.turn_id),
+           ${WAKE}
+           select pg_notify('${TURN_CHANNEL}', 'queued') from woken`,
+          [questionId, toJson(outcome)],
+        );
+      });
     },
 
     /** Nothing is left to be done for it. */

@@ -9,11 +9,11 @@ import type { RepeatGuard } from "../../domain/repeated-calls.ts";
 import type { Delegation } from "./delegation.ts";
 import type { FileChanges } from "./file-changes.ts";
 import { sentAttachment } from "./sent-files.ts";
-import { type CallApprovals, createCallPorts, createFirstTask, type FirstTask } from "./tool-ports.ts";
+import { type CallApprovals, createCallPorts, createTaskBatch, type TaskBatch } from "./tool-ports.ts";
 import type { ToolRunner } from "./tool-runner.ts";
 import type { TurnJournal } from "./turn-journal.ts";
 import { type PlannedCall, UNKNOWN_OUTCOME } from "./turn-resume.ts";
-import type { AskingCall, AskingCalls } from "./turn-waiting.ts";
+import type { AskingCall } from "./turn-waiting.ts";
 
 /** How long a tool may take to end after its signal was aborted; then its outcome counts as unknown. */
 const ABORT_GRACE_MS = 5_000;
@@ -36,11 +36,14 @@ export interface ToolCallsDeps {
   emit(event: StreamEvent): void;
 }
 
-/** The turn has to wait: the calls that asked, the first one first. Parallel calls have ended, later ones have not begun. */
+/**
+ * The turn has to wait: the calls that asked, one of them for the user's answer or some for the ends of tasks. Other parallel calls have
+ * ended, later ones have not begun.
+ */
 export class TurnWaits extends Error {
-  readonly calls: AskingCalls;
+  readonly calls: readonly AskingCall[];
 
-  constructor(calls: AskingCalls) {
+  constructor(calls: readonly AskingCall[]) {
     super("The turn waits for an answer.");
     this.calls = calls;
   }
@@ -56,9 +59,9 @@ export async function runToolCalls(
   deps.changes.begin(calls);
   for (const batch of batches(calls, deps.tools)) {
     deps.signal.throwIfAborted();
-    const firstTask = createFirstTask();
+    const tasks = createTaskBatch();
     const outcomes = await Promise.allSettled(
-      batch.map(({ call, index }) => runOne(deps, call, step, firstTask).then((outcome) => ({ index, outcome }))),
+      batch.map(({ call, index }) => runOne(deps, call, step, tasks).then((outcome) => ({ index, outcome }))),
     );
     const asking: AskingCall[] = [];
     for (const outcome of outcomes) {
@@ -67,23 +70,26 @@ export async function runToolCalls(
       if ("question" in ended) asking.push(ended);
       else results[index] = ended;
     }
-    const questions = asking.filter(hasQuestion);
-    // Hooks have seen the one task that was handed on.
-    const first = questions.find(({ question }) => question.delegate !== null) ?? questions[0];
-    if (first) throw new TurnWaits([first, ...asking.filter((one) => one !== first)]);
+    if (asking.length > 0) throw new TurnWaits(withOpenQuestions(asking));
   }
   return results;
 }
 
-function hasQuestion(asking: AskingCall): asking is AskingCalls[0] {
-  return asking.question !== null;
+/** Hooks have seen the tasks, so that those are handed on; the user is asked one question at a time, and then nothing else. */
+function withOpenQuestions(asking: readonly AskingCall[]): readonly AskingCall[] {
+  const handsOn = asking.some(({ question }) => question !== null && question.delegate !== null);
+  const first = asking.find(({ question }) => question !== null);
+  return asking.map((call) => {
+    const isOpen = handsOn ? call.question?.delegate !== null : call === first;
+    return isOpen ? call : { ...call, question: null };
+  });
 }
 
 async function runOne(
   deps: ToolCallsDeps,
   planned: PlannedCall,
   step: number,
-  firstTask: FirstTask,
+  tasks: TaskBatch,
 ): Promise<ToolResult | AskingCall> {
   const { runner, journal, signal, context, emit } = deps;
   const { call, n, answers } = planned;
@@ -93,7 +99,7 @@ async function runOne(
     answers,
     delegation: deps.delegation,
     approvals: { ...deps.approvals, agent: context.agent, workspace: context.workspace, owner: context.owner },
-    firstTask,
+    tasks,
     deliver: async (ordinal, text) => {
       await journal.deliver(`message:${n}:${ordinal}`, text);
       deps.onDelivered();

@@ -3,16 +3,11 @@
 import { DelegationError, ToolError } from "../../contracts/errors.ts";
 import type { HookContexts } from "../../contracts/hooks.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
-import {
-  AnswerPending,
-  type Question,
-  type SpawnedTask,
-  type TaskReply,
-  type ToolPorts,
-} from "../../contracts/tool.ts";
+import { AnswerPending, type Question, type TaskReply, type ToolPorts, type TurnTask } from "../../contracts/tool.ts";
 import { approvalRequest, approvalText } from "../../domain/approval.ts";
 import { sanitize } from "../../domain/cap.ts";
 import type { FileLimits } from "../../domain/outgoing-file.ts";
+import type { TaskRequest } from "../../domain/task-allowance.ts";
 import type { Approvals } from "../approvals.ts";
 import type { Delegation, TaskEnd } from "./delegation.ts";
 import { checkedFile, type SentFile } from "./sent-files.ts";
@@ -20,7 +15,7 @@ import type { AskedQuestion, StoredAnswer } from "./turn-rows.ts";
 import type { SeenEnd } from "./turn-waiting.ts";
 
 export interface CallPorts extends ToolPorts, Pick<HookContexts["tool:before"], "approve"> {
-  /** What the turn has to wait for; null while there is nothing, `later` where another call of the batch is to go on first. */
+  /** What the turn has to wait for; null while there is nothing, `later` where other calls of the batch are to go on first. */
   asked(): AskedQuestion | "later" | null;
   /** See AskingCall. */
   seen(): readonly SeenEnd[];
@@ -29,18 +24,19 @@ export interface CallPorts extends ToolPorts, Pick<HookContexts["tool:before"], 
 }
 
 /**
- * Of calls that run side by side one hands on a task: the others are executed again anyway, and no hook is to see their tasks before.
- * Resolves to null where another one has handed on its task. One that is refused is none.
+ * The tasks of calls that run side by side, through the hooks one after the other. Resolves to null where `most` are handed on already:
+ * no hook is to see a task that is not. One that is refused is none.
  */
-export type FirstTask = (prepare: () => Promise<AskedQuestion>) => Promise<AskedQuestion | null>;
+export type TaskBatch = (most: number, prepare: () => Promise<AskedQuestion>) => Promise<AskedQuestion | null>;
 
-export function createFirstTask(): FirstTask {
-  let handedOn: Promise<boolean> = Promise.resolve(false);
-  return (prepare) => {
-    const task = handedOn.then((isHandedOn) => (isHandedOn ? null : prepare()));
+export function createTaskBatch(): TaskBatch {
+  let handedOn: Promise<number> = Promise.resolve(0);
+  return (most, prepare) => {
+    const before = handedOn;
+    const task = before.then((count) => (count < most ? prepare() : null));
     handedOn = task.then(
-      () => true,
-      () => false,
+      async (question) => (await before) + (question === null ? 0 : 1),
+      () => before,
     );
     return task;
   };
@@ -52,7 +48,7 @@ export interface CallPortsDeps {
   /** The answers of earlier attempts, in the order of the questions. */
   readonly answers: readonly StoredAnswer[];
   readonly delegation: Delegation;
-  readonly firstTask: FirstTask;
+  readonly tasks: TaskBatch;
   readonly approvals: CallApprovals;
   /** Puts a message into the outbox; `ordinal` counts those of the call from 0. */
   deliver(ordinal: number, text: string): Promise<void>;
@@ -78,12 +74,14 @@ const DAY_MS = 86_400_000;
 const MAX_DEADLINE_MS = 30 * DAY_MS;
 const TASK_DEADLINE_MS = 900_000;
 const MAX_TASK = 100_000;
+const AT_ONCE = 4;
+const MAX_AT_ONCE = 16;
 const MAX_TEXT = 10_000;
 const MAX_CHOICES = 20;
 const MAX_CHOICE = 200;
 
 export function createCallPorts(deps: CallPortsDeps): CallPorts {
-  const { turnId, toolCallId, answers, delegation, firstTask, approvals, deliver, emit } = deps;
+  const { turnId, toolCallId, answers, delegation, tasks, approvals, deliver, emit } = deps;
   const files: SentFile[] = [];
   let questions = 0;
   let messages = 0;
@@ -95,19 +93,20 @@ export function createCallPorts(deps: CallPortsDeps): CallPorts {
     throw new AnswerPending("The turn waits for an answer.");
   }
 
-  async function handOver(target: string | null, { message, deadlineMs = TASK_DEADLINE_MS, maxDepth }: SpawnedTask) {
-    const text = checkedTask(message, deadlineMs);
+  async function handOver(target: string | null, task: TurnTask, limits: TaskRequest = {}): Promise<TaskReply> {
+    const { message, deadlineMs = TASK_DEADLINE_MS, atOnce = AT_ONCE, maxDepth } = task;
+    const text = checkedTask(message, deadlineMs, atOnce);
     const ordinal = questions++;
     const answer = answers[ordinal];
     if (answer) {
-      return replyOf(answer, async (end) => {
+      return replyOf(answer, target === null ? "sub-agent" : "other agent", async (end) => {
         const result = await delegation.after(target, end);
         seen.push({ ordinal, text: result });
         return result;
       });
     }
-    const question = await firstTask(async () => {
-      const { message: task, ...delegate } = await delegation.before(target, text, maxDepth);
+    const question = await tasks(atOnce, async () => {
+      const { message: task, ...delegate } = await delegation.before(target, text, { maxDepth, ...limits });
       return { ordinal, deadlineMs: Math.ceil(deadlineMs), text: task, choices: [], delegate };
     });
     return wait(question ?? "later");
@@ -155,7 +154,7 @@ export function createCallPorts(deps: CallPortsDeps): CallPorts {
       return wait({ ordinal: questions++, deadlineMs: DAY_MS, text, choices: [], delegate: null, approval });
     },
     delegate: (task) => handOver(task.agent, task),
-    spawn: (task) => handOver(null, task),
+    spawn: ({ tools, maxTokens, ...task }) => handOver(null, task, { tools, maxTokens }),
     progress(text) {
       emit({ type: "tool.progress", turn_id: turnId, tool_call_id: toolCallId, text: sanitize(text) });
     },
@@ -187,27 +186,33 @@ function checkedQuestion({ text, choices = [], deadlineMs = DAY_MS }: Question) 
   return { text: sanitize(text), choices: choices.map(sanitize), deadlineMs: Math.ceil(deadlineMs) };
 }
 
-function checkedTask(message: string, deadlineMs: number): string {
+function checkedTask(message: string, deadlineMs: number, atOnce: number): string {
   const problem =
     message.trim() === "" || message.length > MAX_TASK
       ? `a task has 1 to ${MAX_TASK} characters`
       : deadlineMs > 0 && deadlineMs <= DAY_MS
-        ? null
+        ? atOnce >= 1 && atOnce <= MAX_AT_ONCE
+          ? null
+          : `at most ${MAX_AT_ONCE} tasks run at once`
         : "a task has at most one day";
   if (problem !== null) throw new ToolError("TOOL_INVALID_ARGUMENTS", `The tool delegated wrongly: ${problem}.`);
   return sanitize(message);
 }
 
-async function replyOf(answer: StoredAnswer, after: (end: TaskEnd) => Promise<string>): Promise<TaskReply> {
+async function replyOf(
+  answer: StoredAnswer,
+  who: string,
+  after: (end: TaskEnd) => Promise<string>,
+): Promise<TaskReply> {
   if (answer.kind !== "delegated" && answer.kind !== "overdue") throw outOfOrder();
   const { task, seen } = answer;
   const read = async (ok: boolean, result: string) => seen ?? (await after({ task, ok, result }));
   if (answer.kind === "overdue")
-    throw new DelegationError("DELEGATION_TIMEOUT", await read(false, overdue(answer.sent)));
+    throw new DelegationError("DELEGATION_TIMEOUT", await read(false, overdue(who, answer.sent)));
   const { outcome } = answer;
   const { turnId } = outcome;
   if (outcome.ok) return { turnId, text: await read(true, outcome.text) };
-  const failure = `The other agent's turn failed: ${outcome.message} (${outcome.code})`;
+  const failure = `The ${who}'s turn failed: ${outcome.message} (${outcome.code})`;
   throw new DelegationError("DELEGATION_FAILED", await read(false, failure), { turnId });
 }
 
@@ -216,8 +221,8 @@ function isOther(answer: StoredAnswer | undefined, digest: string): boolean {
 }
 
 /** `sent`: see StoredAnswer. */
-function overdue(sent: boolean | null): string {
-  if (sent === null) return "The other agent did not reply before the deadline, and was stopped.";
+function overdue(who: string, sent: boolean | null): string {
+  if (sent === null) return `The ${who} did not reply before the deadline, and was stopped.`;
   return sent
     ? "The node of the other agent did not reply before the deadline. Whether the task was done, or a part of it, is unknown."
     : "No node of the other agent took the task before the deadline.";

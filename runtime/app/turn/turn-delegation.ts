@@ -5,9 +5,9 @@
 
 import type { Database, Queryable } from "../../contracts/database.ts";
 import type { WaitingTurn } from "../../contracts/delegation.ts";
-import type { NewId } from "../../contracts/ports.ts";
 import { type ChainLink, MAX_DELEGATION_DEPTH, type TaskOutcome } from "../../domain/delegation.ts";
 import { sessionKey } from "../../domain/session-key.ts";
+import type { TaskLimits } from "../../domain/task-allowance.ts";
 import { countUsage } from "../usage/count.ts";
 import { TURN_CHANNEL } from "./turn-fence.ts";
 import { type ClaimedTurn, type Delegate, type TurnEnd, UUID } from "./turn-rows.ts";
@@ -28,15 +28,14 @@ export function isTask(turn: Pick<ClaimedTurn, "conversation" | "chain">): boole
   return turn.chain !== null || delegatedBy(turn) !== null;
 }
 
-/** Puts the other turn in line, as a message of the same user in a session of its own; its id. */
+/** Puts the other turn in line, as a message of the same user in a session of its own. */
 export async function startDelegated(
   tx: Queryable,
-  newId: NewId,
+  inboxId: string,
   turn: ClaimedTurn,
   questionId: string,
-  { agent, message }: Pick<Task, "agent" | "message">,
-): Promise<string> {
-  const turnId = newId();
+  { agent, message, turnId }: Pick<Task, "agent" | "message"> & { readonly turnId: string },
+): Promise<void> {
   const conversation = `delegation:${questionId}`;
   const { channel, user } = turn;
   await tx.query(
@@ -47,7 +46,7 @@ export async function startDelegated(
        insert into turns (id, inbox_id, seq, session_key, agent) select $9, id, seq, session_key, agent from message returning id)
      select pg_notify('${TURN_CHANNEL}', 'queued') from queued`,
     [
-      newId(),
+      inboxId,
       channel,
       agent,
       conversation,
@@ -58,7 +57,6 @@ export async function startDelegated(
       turnId,
     ],
   );
-  return turnId;
 }
 
 /** The turn and those that wait for it, its own first; no further up than a task may be handed down. */
@@ -105,6 +103,34 @@ export async function withOwn(database: Queryable, chain: readonly WaitingTurn[]
   return chain.map((turn) => ({ ...turn, own: own.has(turn.turn_id.toLowerCase()) }));
 }
 
+/** What the turn is limited to as the task of another one of this database; null: nothing. */
+export async function limitsOf(database: Queryable, turn: ClaimedTurn): Promise<TaskLimits | null> {
+  const question = delegatedBy(turn);
+  if (question === null) return null;
+  const { rows } = await database.query<{ limits: TaskLimits | null }>(
+    `/* turn:limits */ select q.question -> 'delegation' -> 'limits' as limits from turn_questions q
+     where q.id = $1 and q.question -> 'delegation' ->> 'turn_id' = $2`,
+    [question, turn.turnId],
+  );
+  return rows[0]?.limits ?? null;
+}
+
+/** Tokens that tasks of the turn have used with all that they have handed on; one that has not ended counts as what it was given. */
+export async function spentByTasks(database: Queryable, turnId: string): Promise<number> {
+  const task = "c.id, c.usage, (q.question #>> '{delegation,limits,tokens}')::float8 as granted";
+  const { rows } = await database.query<{ tokens: number }>(
+    `/* turn:spent-by-tasks */ with recursive tasks as (
+       select ${task} from turn_questions q join turns c on c.id = ${CHILD} where q.turn_id = $1
+       union all
+       select ${task} from tasks t join turn_questions q on q.turn_id = t.id join turns c on c.id = ${CHILD}
+       where t.usage is not null)
+     select coalesce(sum(case when usage is null then coalesce(granted, 0)
+       else (usage ->> 'inputTokens')::float8 + (usage ->> 'outputTokens')::float8 end), 0) as tokens from tasks`,
+    [turnId],
+  );
+  return rows[0]?.tokens ?? 0;
+}
+
 /**
  * The first statement of a delegated turn's end: the turn that waits is locked before the one below it, as where the upper one ends or
  * its deadline passes.
@@ -112,13 +138,22 @@ export async function withOwn(database: Queryable, chain: readonly WaitingTurn[]
 export const LOCK_WAITING = `/* turn:lock-waiting */ select t.id from turn_questions q join turns t on t.id = q.turn_id
   where q.id = $1 and q.question -> 'delegation' ->> 'turn_id' = $2 for update of t`;
 
+/**
+ * A part of a statement: wakes the turn whose question is in `answered`, unless it waits for another task, too. A statement before it has
+ * locked that turn, so that of two last tasks that end at once the second one sees the first one's end.
+ */
+export const WAKE = `woken as (
+  update turns t set state = 'queued' from answered a where t.id = a.turn_id and t.state = 'waiting'
+    and not exists (select 1 from turn_questions o where o.turn_id = t.id and o.state = 'open' and o.id <> a.id)
+  returning t.id)`;
+
 /** In place of a reply in the outbox: the turn that waits gets it and is put in line. */
 export const REPLY_TO_TURN = `/* turn:delegated */ with done as (update inbox set done_at = now() where id = $1),
   counted as (${countUsage({ guard: "(select 1) once", agent: "$5::text", calls: "$6::jsonb" })}),
   answered as (
     update turn_questions q set state = 'answered', answer = $4, answered_at = now()
-    where q.id = $2 and q.state = 'open' and q.question -> 'delegation' ->> 'turn_id' = $3 returning q.turn_id),
-  woken as (update turns t set state = 'queued' from answered where t.id = answered.turn_id and t.state = 'waiting' returning t.id)
+    where q.id = $2 and q.state = 'open' and q.question -> 'delegation' ->> 'turn_id' = $3 returning q.id, q.turn_id),
+  ${WAKE}
   select pg_notify('${TURN_CHANNEL}', 'queued') from woken`;
 
 export function outcomeOf(turn: ClaimedTurn, { state, reply, notice, error }: TurnEnd): TaskOutcome {

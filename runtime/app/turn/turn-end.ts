@@ -81,6 +81,7 @@ const NO_FAULTS: ReadonlySet<string> = new Set([
   "RUNTIME_TURN_TIMEOUT",
   "RUNTIME_TURN_INTERRUPTED",
   "RUNTIME_BUDGET_EXCEEDED",
+  "DELEGATION_BUDGET_EXCEEDED",
 ]);
 
 /** Messages of the database name its tables, so they are for the log alone. */

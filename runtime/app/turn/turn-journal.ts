@@ -18,7 +18,7 @@ import type { Writer } from "../transcript/writer.ts";
 import { type SentFile, sentAttachment } from "./sent-files.ts";
 import type { ClaimedTurn, OpenQuestion, Steer, StoredReply, StoredStep, TurnEnd } from "./turn-rows.ts";
 import type { TurnStore } from "./turn-store.ts";
-import type { AskingCalls } from "./turn-waiting.ts";
+import type { WaitingCall } from "./turn-waiting.ts";
 
 export interface OpenedConversation {
   readonly conversationId: string;
@@ -207,8 +207,13 @@ export class TurnJournal {
   }
 
   /** `text`: the turn's so far. */
-  wait(calls: AskingCalls, questionId: string, text: string): Promise<OpenQuestion | null> {
-    return this.#persist(() => this.#store.waiting.begin(this.#turn, calls, questionId, text));
+  wait(calls: readonly WaitingCall[], text: string): Promise<OpenQuestion | null> {
+    return this.#persist(() => this.#store.waiting.begin(this.#turn, calls, text));
+  }
+
+  /** See TurnWaiting. */
+  limits(): ReturnType<TurnStore["waiting"]["limits"]> {
+    return this.#persist(() => this.#store.waiting.limits(this.#turn));
   }
 
   /** The turn and those that wait for it, its own first. */

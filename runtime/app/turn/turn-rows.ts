@@ -9,6 +9,7 @@ import type { ApprovalRequest, SentAttachment } from "../../contracts/stream.ts"
 import type { Answer, ToolResult } from "../../contracts/tool.ts";
 import { sanitize, sanitizeJson } from "../../domain/cap.ts";
 import type { TaskOutcome } from "../../domain/delegation.ts";
+import type { TaskLimits } from "../../domain/task-allowance.ts";
 import type { AttachmentRef } from "../attachments/refs.ts";
 import { scheduleOf } from "../schedules/schedule.ts";
 
@@ -103,6 +104,7 @@ export interface Delegate {
   readonly agent: string;
   /** Of an agent of another database: the turns that wait, this one first. Null: it is one of this database. */
   readonly chain: readonly WaitingTurn[] | null;
+  readonly limits: TaskLimits | null;
 }
 
 /** Of a question, or of a task that was handed to another turn. */

@@ -9,7 +9,8 @@ import type { NewId } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import { fileLimits } from "../../domain/outgoing-file.ts";
 import { createRepeatGuard } from "../../domain/repeated-calls.ts";
-import type { CountedCall } from "../../domain/usage.ts";
+import { type Allowance, createAllowance } from "../../domain/task-allowance.ts";
+import { type CountedCall, tokensOf } from "../../domain/usage.ts";
 import type { Approvals, StandingCall } from "../approvals.ts";
 import type { Conversations } from "../conversations.ts";
 import type { AgentPlaces } from "../mesh/agent-places.ts";
@@ -40,7 +41,7 @@ import { TurnJournal } from "./turn-journal.ts";
 import { assemblePrompt, type TurnPromptDeps } from "./turn-prompt.ts";
 import type { ClaimedTurn, TurnEnd } from "./turn-rows.ts";
 import type { TurnStore } from "./turn-store.ts";
-import type { AskingCalls } from "./turn-waiting.ts";
+import type { AskingCall } from "./turn-waiting.ts";
 
 export interface TurnRunnerDeps extends TurnPromptDeps {
   readonly agents: ReadonlyMap<string, Agent>;
@@ -135,7 +136,8 @@ class TurnRun {
     if (!agent) throw new RuntimeError("RUNTIME_AGENT_UNKNOWN", `There is no agent "${this.#turn.agent}".`);
     const { conversationId, created } = await journal.open();
     const workspace = workspaceOf(agent, this.#turn);
-    const available = toolsOf(this.#deps.tools.snapshot(), agent, this.#turn);
+    const { limits: given, spent } = await journal.limits();
+    const available = toolsOf(this.#deps.tools.snapshot(), agent, this.#turn, given?.tools);
     const channel = this.#turn.channel;
     const info: TurnInfo = { turnId, agent: agent.name, sessionKey, conversationId, channel, user, owner, workspace };
     if (created) await hooks.run("session:start", sessionOf(info));
@@ -147,14 +149,17 @@ class TurnRun {
       throw refused;
     }
 
+    const used = steps.reduce((sum, step) => sum + (step.kind === "reply" ? tokensOf(step.reply.usage) : 0), spent);
+    const allowance = createAllowance({ limits: given, tools: new Set(available.keys()), spent: used });
     const { text } = await hooks.run("turn:before", { ...info, text: this.#turn.text }, signal);
     const onAnswered = (answered: CountedCall): void => {
       journal.count(answered);
+      allowance.count(tokensOf(answered));
       this.#budgetNotice = this.#budget.after(answered) ?? this.#budgetNotice;
     };
     const prompt = await assemblePrompt(this.#deps, this.#turn, agent, available, info, text, signal, {
       callModel: async (call) => {
-        await this.#checkBudget();
+        await this.#checkBudget(allowance);
         return callModel(call);
       },
       onAnswered,
@@ -162,7 +167,7 @@ class TurnRun {
     /** Before each call: a summary that was needed may have used up the budget. */
     const fitting = async (messages: readonly Message[]): Promise<readonly Message[]> => {
       const fitted = await journal.read(() => prompt.fit(messages));
-      await this.#checkBudget();
+      await this.#checkBudget(allowance);
       return fitted;
     };
     const delegation = createDelegation({
@@ -171,6 +176,7 @@ class TurnRun {
       places: this.#deps.places,
       hooks,
       signal,
+      allowance,
       chain: () => journal.delegationChain(),
     });
     const approvals = {
@@ -261,21 +267,23 @@ class TurnRun {
     this.#shown.end();
   }
 
-  /** Before a call of a model. RUNTIME_BUDGET_EXCEEDED: there is none. */
-  async #checkBudget(): Promise<void> {
+  /** Before a call of a model. RUNTIME_BUDGET_EXCEEDED, DELEGATION_BUDGET_EXCEEDED: there is none. */
+  async #checkBudget(allowance: Pick<Allowance, "check">): Promise<void> {
+    allowance.check();
     const notice = await this.#journal.read(() => this.#budget.before(this.#journal.uncounted));
     this.#budgetNotice = notice ?? this.#budgetNotice;
   }
 
-  /** Lets the turn wait for an answer; the reason where it must end instead: it was stopped, or its lease is lost. */
-  async wait(calls: AskingCalls): Promise<CairnError | null> {
+  /** Lets the turn wait for an answer, or for tasks; the reason where it must end instead: it was stopped, or its lease is lost. */
+  async wait(calls: readonly AskingCall[]): Promise<CairnError | null> {
     const { abort, lease } = this.#signals;
     // A node that shuts down, or a turn that has run for long, may wait all the same.
     const reason = abort.aborted ? toCairnError(abort.reason) : null;
     if (lease.aborted || reason?.code === "RUNTIME_TURN_ABORTED") return reason;
     try {
       await this.#shown.idle();
-      const question = await this.#journal.wait(calls, this.#deps.newId(), this.#progress.text);
+      const asked = calls.map((call) => ({ ...call, questionId: this.#deps.newId() }));
+      const question = await this.#journal.wait(asked, this.#progress.text);
       if (question) this.#emit(waitingEvent(this.#turn, question));
       if (question?.approval) this.#deps.approvals.asked(this.#turn, question.id, question.approval);
       this.#deps.onWaiting();

@@ -1,4 +1,4 @@
-/** A turn that waits for an answer: how it begins to wait, and what wakes it (an answer, the deadline, /stop). */
+/** A turn that waits for an answer or for tasks: how it begins to wait, and what wakes it (answers, the deadline, /stop). */
 
 import type { Database, Transaction } from "../../contracts/database.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
@@ -6,8 +6,9 @@ import type { ToolCall } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import { sanitize } from "../../domain/cap.ts";
 import type { ChainLink } from "../../domain/delegation.ts";
+import type { TaskLimits } from "../../domain/task-allowance.ts";
 import type { TurnOwner } from "./queue-order.ts";
-import { CHILD, delegationChain, startDelegated, stopDelegated } from "./turn-delegation.ts";
+import { CHILD, delegationChain, limitsOf, spentByTasks, startDelegated, stopDelegated } from "./turn-delegation.ts";
 import { stopped } from "./turn-end.ts";
 import { isToStop, leaseLost } from "./turn-fence.ts";
 import {
@@ -28,7 +29,7 @@ import {
 export interface AskingCall {
   readonly n: number;
   readonly call: ToolCall;
-  /** Null: the task of another call of the batch comes first. */
+  /** Null: tasks of other calls of the batch come first. */
   readonly question: AskedQuestion | null;
   /** Ends of its earlier tasks that hooks have seen now: they see each once, however often the call is executed again. */
   readonly seen: readonly SeenEnd[];
@@ -40,8 +41,8 @@ export interface SeenEnd {
   readonly text: string;
 }
 
-/** The calls of a batch that asked, the one whose question the turn waits for first. */
-export type AskingCalls = readonly [AskingCall & { readonly question: AskedQuestion }, ...AskingCall[]];
+/** One that has asked, with the id that its question gets. */
+export type WaitingCall = AskingCall & { readonly questionId: string };
 
 export interface GivenAnswer {
   readonly agent: string;
@@ -79,13 +80,13 @@ export class TurnWaiting {
   }
 
   /**
-   * Lets the turn wait: the steps of the calls that asked, the first one's question, the turn's state and the messages that bring the
-   * text so far and the question to the user, or the turn that is to do the task, commit together. The other calls ask when they are executed again. Null
-   * where the user is asked nothing. RUNTIME_TURN_ABORTED where /stop or /interrupt came first, RUNTIME_LEASE_LOST as any write.
+   * Lets the turn wait: the steps of the calls that asked, their questions, the turn's state and the messages that bring the text so far
+   * and the question to the user, or the turns that are to do the tasks, commit together. Calls without a question ask when they are
+   * executed again. Null where the user is asked nothing. RUNTIME_TURN_ABORTED where /stop or /interrupt came first,
+   * RUNTIME_LEASE_LOST as any write.
    */
-  async begin(turn: ClaimedTurn, calls: AskingCalls, questionId: string, text: string): Promise<OpenQuestion | null> {
-    const [{ n, question }] = calls;
-    const { choices, ordinal, deadlineMs, delegate, approval = null } = question;
+  async begin(turn: ClaimedTurn, calls: readonly WaitingCall[], text: string): Promise<OpenQuestion | null> {
+    const questionIds = calls.flatMap(({ question, questionId }) => (question === null ? [] : [questionId]));
     return this.#database.transaction(async (tx) => {
       const { count } = await tx.query(
         `/* turn:wait */ update turns t set state = 'waiting', waits = waits + 1, lease_node = null, lease_boot = null, lease_until = null
@@ -94,11 +95,12 @@ export class TurnWaiting {
       );
       if (count === 0) {
         // The commit of an earlier try may have gone through although its answer was lost.
-        const { rows } = await tx.query<QuestionRow>(
-          "select id, question, expires_at, approval from turn_questions where id = $1",
-          [questionId],
+        const { rows } = await tx.query<QuestionRow & { delegated: boolean }>(
+          `select id, question, expires_at, approval, question -> 'delegation' is not null as delegated
+           from turn_questions where id = any($1::uuid[])`,
+          [questionIds],
         );
-        if (rows[0]) return delegate === null ? toOpenQuestion(rows[0]) : null;
+        if (rows[0]) return rows[0].delegated ? null : toOpenQuestion(rows[0]);
         const held = await tx.query("select 1 from turns where id = $1 and epoch = $2 and state = 'running'", [
           turn.turnId,
           turn.epoch,
@@ -121,33 +123,21 @@ export class TurnWaiting {
           );
         }
       }
-      const isHere = delegate?.chain === null;
-      const task = isHere
-        ? await startDelegated(tx, this.#newId, turn, questionId, { agent: delegate.agent, message: question.text })
-        : null;
-      const delegation = delegate === null ? {} : { delegation: { agent: delegate.agent, turn_id: task } };
-      const stored = { text: question.text, choices, ...delegation };
-      const { rows } = await tx.query<QuestionRow>(
-        `/* turn:question */ insert into turn_questions (id, turn_id, n, ordinal, question, expires_at, approval)
-         values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond', $7) returning id, question, expires_at, approval`,
-        [questionId, turn.turnId, n, ordinal, toJson(stored), deadlineMs, approval === null ? null : toJson(approval)],
-      );
-      if (delegate?.chain) {
-        await tx.query(
-          "/* turn:hand-out */ insert into remote_tasks (question_id, target, chain, key) values ($1, $2, $3, $4)",
-          [questionId, delegate.agent, toJson(delegate.chain), `${turn.turnId}:${n}:${ordinal}`],
-        );
+      let open: OpenQuestion | null = null;
+      for (const { n, question, questionId } of calls) {
+        if (question === null) continue;
+        const row = await this.#ask(tx, turn, n, question, questionId);
+        if (row && question.delegate === null) open = toOpenQuestion(row);
       }
-      if (delegate !== null) return null;
-      await this.#sendWords(tx, turn, questionId, text);
-      const open = toOpenQuestion(rows[0] as QuestionRow);
+      if (open === null) return null;
+      await this.#sendWords(tx, turn, open.id, text);
       await tx.query(
         `/* turn:question-outbox */ insert into outbox (id, turn_id, key, channel, agent, payload)
          values ($1, $2, $3, $4, $5, $6) on conflict (turn_id, key) do nothing`,
         [
           this.#newId(),
           turn.turnId,
-          `question:${questionId}`,
+          `question:${open.id}`,
           turn.channel,
           turn.agent,
           toJson(questionPayload(turn, open)),
@@ -155,6 +145,45 @@ export class TurnWaiting {
       );
       return open;
     });
+  }
+
+  /** A question of a call, and the turn that is to answer it. Null for one that is open: an older version wakes a turn that waits for more. */
+  async #ask(
+    tx: Transaction,
+    turn: ClaimedTurn,
+    n: number,
+    { text, choices, ordinal, deadlineMs, delegate, approval }: AskedQuestion,
+    questionId: string,
+  ): Promise<QuestionRow | null> {
+    const task = delegate?.chain === null ? this.#newId() : null;
+    const limits = delegate?.limits ? { limits: delegate.limits } : {};
+    const delegation = delegate === null ? {} : { delegation: { agent: delegate.agent, turn_id: task, ...limits } };
+    const { rows } = await tx.query<QuestionRow>(
+      `/* turn:question */ insert into turn_questions (id, turn_id, n, ordinal, question, expires_at, approval)
+       values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond', $7)
+       on conflict (turn_id, n, ordinal) do nothing returning id, question, expires_at, approval`,
+      [
+        questionId,
+        turn.turnId,
+        n,
+        ordinal,
+        toJson({ text, choices, ...delegation }),
+        deadlineMs,
+        approval === undefined ? null : toJson(approval),
+      ],
+    );
+    const [row] = rows;
+    if (!row) return null;
+    if (delegate && task !== null) {
+      await startDelegated(tx, this.#newId(), turn, questionId, { agent: delegate.agent, message: text, turnId: task });
+    }
+    if (delegate?.chain) {
+      await tx.query(
+        "/* turn:hand-out */ insert into remote_tasks (question_id, target, chain, key) values ($1, $2, $3, $4)",
+        [questionId, delegate.agent, toJson(delegate.chain), `${turn.turnId}:${n}:${ordinal}`],
+      );
+    }
+    return row;
   }
 
   /** The text so far goes out before the question, in the messages that have shown it if there are any; the reply is sent without it. */
@@ -230,6 +259,13 @@ export class TurnWaiting {
     return delegationChain(this.#database, this.#node, turn);
   }
 
+  /** What the turn is limited to as a task, and the tokens that its own tasks have used; for most turns without a query. */
+  async limits(turn: ClaimedTurn): Promise<{ readonly limits: TaskLimits | null; readonly spent: number }> {
+    const limits = await limitsOf(this.#database, turn);
+    const isCounted = limits !== null && limits.tokens !== null && turn.attempt > 1;
+    return { limits, spent: isCounted ? await spentByTasks(this.#database, turn.turnId) : 0 };
+  }
+
   /** The id of the session's turn that waits for the user; null where none does. */
   async inSession(sessionKey: string): Promise<string | null> {
     const { rows } = await this.#database.query<{ id: string }>(
@@ -240,8 +276,8 @@ export class TurnWaiting {
   }
 
   /**
-   * Wakes the turns of these agents whose questions have waited long enough, and stops those that were to answer them. Turns that are
-   * tasks of other nodes are stopped when those wait no longer.
+   * Ends what has waited long enough of the questions of these agents' turns, stops those that were to answer, and wakes turns that wait
+   * for nothing any more. Turns that are tasks of other nodes are stopped when those wait no longer.
    */
   async expire(agents: readonly string[]): Promise<void> {
     await this.#database.query(
@@ -249,11 +285,17 @@ export class TurnWaiting {
          select q.id as question_id, t.id as turn_id, ${CHILD} as child from turn_questions q join turns t on t.id = q.turn_id
          where q.state = 'open' and q.expires_at <= now() and t.state = 'waiting' and t.agent = any($1::text[])
          for update of t skip locked),
-       expired as (update turn_questions q set state = 'expired' from due where q.id = due.question_id),
-       woken as (update turns t set state = 'queued' from due where t.id = due.turn_id and t.state = 'waiting'),
+       expired as (update turn_questions q set state = 'expired' from due where q.id = due.question_id and q.state = 'open'),
        ${DUE_TASKS.part} ${DUE_TASKS.end}`,
       [agents],
       // What is lost expires again.
+      { durable: false },
+    );
+    // By a statement of its own, which sees the end of a task that came just before.
+    await this.#database.query(
+      `/* turn:wake */ update turns t set state = 'queued' where t.state = 'waiting' and t.agent = any($1::text[])
+         and not exists (select 1 from turn_questions q where q.turn_id = t.id and q.state = 'open')`,
+      [agents],
       { durable: false },
     );
     await this.#database.query(`/* turn:deadline */ with ${OVERDUE.part} ${OVERDUE.end}`, [agents], { durable: false });

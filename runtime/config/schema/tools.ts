@@ -16,6 +16,7 @@ import {
   variableName,
 } from "./scalars.ts";
 
+const DAY_MS = 86_400_000;
 const LEAST_MEMORY = 64 * 1024 ** 2;
 
 const HOST = "a host's name, an address or a range of them, such as 10.0.0.0/8";
@@ -84,7 +85,21 @@ export const toolsSection = section({
     timeout: duration({ min: 1_000 }).prefault("10m"),
     max_depth: integer({ min: 1, max: 3 }).prefault(3),
   }).prefault({}),
-  subagent_spawn: section({ ...common, max_running: integer({ min: 1 }).prefault(4) }).prefault({}),
+  subagent_spawn: section({
+    ...common,
+    timeout: duration({ min: 1_000, max: DAY_MS })
+      .prefault("15m")
+      .describe("A sub-agent that takes longer is stopped."),
+    max_depth: integer({ min: 1, max: 3 })
+      .prefault(2)
+      .describe("Levels below the turn that a user began, tasks of other agents included."),
+    max_running: integer({ min: 1, max: 16 })
+      .prefault(4)
+      .describe("Sub-agents of one turn at once; further ones begin when all of these have ended."),
+    max_tokens: integer({ min: 1_000 })
+      .prefault(1_000_000)
+      .describe("Tokens, in and out, of one sub-agent and all that it starts."),
+  }).prefault({}),
   skill_list: plain(),
   skill_manage: plain(),
   memory_search: plain(),

@@ -11,6 +11,7 @@ import type { DelegationSettings } from "./delegate-task/index.ts";
 import type { WorkspaceGate } from "./shared/locate.ts";
 import type { WebNetwork } from "./shared/web/network.ts";
 import type { ShellSettings } from "./shell/settings.ts";
+import type { SubagentSettings } from "./subagent-spawn/index.ts";
 import type { WebFetchSettings } from "./web-fetch/index.ts";
 import type { WebSearchSettings } from "./web-search/backend.ts";
 
@@ -33,6 +34,8 @@ export interface ToolNeeds {
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
   /** `tools.delegate_task`. */
   readonly delegation: DelegationSettings;
+  /** `tools.subagent_spawn`. */
+  readonly subagents: SubagentSettings;
   /** `tools.web_fetch`. */
   readonly webFetch: WebFetchSettings;
   /** `tools.web_search`; null without a backend. */

@@ -13,6 +13,7 @@ import { sendFile } from "./send-file/manifest.ts";
 import { shell } from "./shell/manifest.ts";
 import { skillList } from "./skill-list/manifest.ts";
 import { skillManage } from "./skill-manage/manifest.ts";
+import { subagentSpawn } from "./subagent-spawn/manifest.ts";
 import { todo } from "./todo/manifest.ts";
 import { webFetch } from "./web-fetch/manifest.ts";
 import { webSearch } from "./web-search/manifest.ts";
@@ -35,6 +36,7 @@ export const TOOLS = [
   skillList,
   skillManage,
   delegateTask,
+  subagentSpawn,
   webSearch,
   webFetch,
 ] as const;

@@ -35,6 +35,16 @@ export function booleanArgument(args: Arguments, name: string, absent: boolean):
   return value;
 }
 
+/** A list of texts, or undefined when it was left out. */
+export function optionalNames(args: Arguments, name: string): readonly string[] | undefined {
+  const value = args[name];
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) {
+    throw invalid(name, "must be a list of texts");
+  }
+  return value;
+}
+
 /** Tools that act for an agent cannot run without knowing which one. */
 export function requireContext(context: ToolContext | undefined): ToolContext {
   if (!context) throw new ToolError("TOOL_FAILED", "This tool needs the context of a turn.");

@@ -1,0 +1,18 @@
+/** How the reply of a sub-agent is put before the model of the turn that has waited for it: bounded, and marked as data. Pure. */
+
+import { cap } from "./cap.ts";
+import { markedFence } from "./marked-fence.ts";
+import { withoutChatTokens, withoutFence, withoutUnseen } from "./prompt-data.ts";
+
+/** UTF-16 code units that the model gets. */
+export const MAX_SUBAGENT_REPLY = 30_000;
+
+const NAME = "reply";
+
+/** `mark` is random and made for this call. What a sub-agent has read may speak through it. */
+export function subagentReply(reply: string, mark: string): string {
+  const { text, truncated, fullLength } = cap(reply, MAX_SUBAGENT_REPLY);
+  const safe = withoutFence(withoutChatTokens(withoutUnseen(text)), NAME);
+  const fenced = markedFence({ name: NAME, from: "a sub-agent" }, safe.trim() === "" ? "(nothing)" : safe, mark);
+  return truncated ? `${fenced}\n(${fullLength - text.length} more characters of the reply are left out)` : fenced;
+}
