@@ -29,9 +29,6 @@ export interface NotImplemented {
 /** Kinds of channels that a node has. */
 export const BUILT_CHANNELS: readonly string[] = [agent.id, ...CHANNELS.map(({ id }) => id)];
 
-/** Tools that agents will have: the keys of `tools` beyond those that have a manifest. */
-export const UNBUILT_TOOLS = ["coding_pipeline"] as const;
-
 const VOICE_KEYS = ["transcription", "speech", "keep_audio"] as const;
 /** Of chat platforms. */
 const CHAT_KEYS = ["token", "app_token", "base_url", "webhook", "pairing", "reconnect", "channel_bindings"] as const;
@@ -70,7 +67,6 @@ export const NOT_IMPLEMENTED: readonly NotImplemented[] = [
     ...warning(`channels.${agent.id}.enabled`, "the HTTP channel is always there"),
     asks: (value) => value === false,
   },
-  ...UNBUILT_TOOLS.map((tool) => warning(`tools.${tool}`, "this version offers agents no such tool")),
   warning("telemetry.otlp", "this version sends no traces and no metrics: /metrics has the metrics"),
 ];
 

@@ -79,6 +79,11 @@ export interface ToolPorts {
    * DELEGATION_BUDGET_EXCEEDED where it has no tokens left to give.
    */
   spawn(task: SpawnedTask): Promise<TaskReply>;
+  /**
+   * Does this work once, however often the call is executed again after `ask` and the others: what it returned is stored, at most a
+   * million UTF-16 units, and returned then. A process that dies meanwhile leaves a call of unknown outcome.
+   */
+  once(work: () => Promise<string>): Promise<string>;
   /** Reports the call's progress in the turn's stream. Not stored: a later reader does not get it. */
   progress(text: string): void;
   /**
@@ -103,6 +108,8 @@ export interface ToolContext extends ToolPorts {
   readonly conversationId: string;
   readonly turnId: string;
   readonly toolCallId: string;
+  /** Names of the turn's tools. */
+  readonly tools: readonly string[];
   /** Absolute path of the turn's workspace: the agent's own in the owner's turns, else that of the turn's user. */
   readonly workspace: string;
   readonly channel: string;

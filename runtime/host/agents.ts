@@ -28,6 +28,7 @@ import { createProviders } from "./providers.ts";
 import { serviceFiles } from "./service-files.ts";
 import type { Service } from "./services.ts";
 import {
+  codingSettings,
   delegationSettings,
   isDisabled,
   shellSettings,
@@ -98,6 +99,7 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
     shell: shellSettings(loaded),
     delegation: delegationSettings(loaded),
     subagents: subagentSettings(loaded),
+    coding: codingSettings(loaded),
     webFetch: webFetchSettings(loaded),
     webSearch: webSearchSettings(loaded),
     webNetwork: createSystemNetwork(),
@@ -105,6 +107,7 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
     protectedPaths,
     stateDirectory: home,
     hostEnv: env,
+    clock,
     newId,
     logger,
   };

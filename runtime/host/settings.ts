@@ -11,6 +11,7 @@ import type { GivenTags } from "../domain/memory-tags.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
 import { SEARCH_WEIGHTS, type SearchWeights } from "../domain/scoring.ts";
 import {
+  type CodingSettings,
   type DelegationSettings,
   SHELL_DEFAULTS,
   type ShellSettings,
@@ -127,6 +128,14 @@ export function delegationSettings({ config: { tools, agents } }: LoadedConfig):
 export function subagentSettings({ config: { tools } }: LoadedConfig): SubagentSettings {
   const { timeout, max_depth: maxDepth, max_running: maxRunning, max_tokens: maxTokens } = tools.subagent_spawn;
   return { timeoutMs: timeout, maxDepth, maxRunning, maxTokens };
+}
+
+export function codingSettings({ config: { tools, agents } }: LoadedConfig): CodingSettings {
+  const { timeout, check_timeout, max_rounds: maxRounds, max_tokens: maxTokens } = tools.coding_pipeline;
+  const checks = new Map(
+    Object.entries(agents).flatMap(([name, agent]) => (agent.checks ? [[name, agent.checks]] : [])),
+  );
+  return { timeoutMs: timeout, checkTimeoutMs: check_timeout, maxRounds, maxTokens, checks };
 }
 
 export function webFetchSettings({ config }: LoadedConfig): WebFetchSettings {

@@ -23,6 +23,8 @@ export function builtInTools(): Promise<Tool[]> {
     gate: createWorkspaceGate({ protectedPaths: [] }),
     shell: SHELL_DEFAULTS,
     delegation: { timeoutMs: 600_000, maxDepth: 3, agents: [{ name: "main", description: null }] },
+    coding: { timeoutMs: 3_600_000, checkTimeoutMs: 600_000, maxRounds: 3, maxTokens: 1_000_000, checks: new Map() },
+    clock: { now: () => new Date(), monotonic: () => performance.now() },
     subagents: { timeoutMs: 900_000, maxDepth: 2, maxRunning: 4, maxTokens: 1_000_000 },
     webFetch: { allowHosts: [], timeoutMs: 30_000, maxBytes: 5_000_000 },
     webSearch: { backend: "duckduckgo" as const, baseUrl: null, apiKey: null, maxResults: 10 },

@@ -61,6 +61,19 @@ export class StepStore {
     if (count === 0) throw leaseLost(fence);
   }
 
+  /** What a call has done once, as the answer to a question that nobody was asked. The same ordinal again is the same note. */
+  async note(fence: Fence, n: number, ordinal: number, text: string): Promise<void> {
+    const { count } = await this.#database.query(
+      `/* turn:note */ with fence as (select id from turns where id = $1 and epoch = $2 and state = 'running' for share)
+       insert into turn_questions (id, turn_id, n, ordinal, question, state, answer, answered_at, expires_at)
+       select $3, id, $4, $5, '{"text": "", "choices": [], "noted": true}', 'answered', $6, now(), now() from fence
+       on conflict (turn_id, n, ordinal) do update set answer = turn_questions.answer
+       returning id`,
+      [fence.turnId, fence.epoch, this.#newId(), n, ordinal, text],
+    );
+    if (count === 0) throw leaseLost(fence);
+  }
+
   async recordResult(
     tx: Queryable,
     fence: Fence,
@@ -90,7 +103,7 @@ export class StepStore {
     const { rows } = await this.#database.query<StepRow>(
       `/* turn:steps */ select n, kind, state, request, result,
          (select jsonb_agg(jsonb_build_object('state', q.state, 'answer', q.answer, 'id', q.id,
-             'digest', q.approval ->> 'digest', 'decision', q.decision,
+             'digest', q.approval ->> 'digest', 'noted', q.question -> 'noted' is not null, 'decision', q.decision,
              'delegated', q.question -> 'delegation' is not null, 'text', q.question ->> 'text', 'seen', q.question ->> 'seen',
              'sent', case when r.question_id is not null then r.peer is not null end) order by q.ordinal)
           from turn_questions q left join remote_tasks r on r.question_id = q.id where q.turn_id = s.turn_id and q.n = s.n) as questions

@@ -100,6 +100,7 @@ async function runOne(
     delegation: deps.delegation,
     approvals: { ...deps.approvals, agent: context.agent, workspace: context.workspace, owner: context.owner },
     tasks,
+    note: (ordinal, text) => journal.note(n, ordinal, text),
     deliver: async (ordinal, text) => {
       await journal.deliver(`message:${n}:${ordinal}`, text);
       deps.onDelivered();

@@ -50,6 +50,8 @@ export interface CallPortsDeps {
   readonly delegation: Delegation;
   readonly tasks: TaskBatch;
   readonly approvals: CallApprovals;
+  /** Stores what the call has done once; `ordinal` is that of its questions and tasks. */
+  note(ordinal: number, text: string): Promise<void>;
   /** Puts a message into the outbox; `ordinal` counts those of the call from 0. */
   deliver(ordinal: number, text: string): Promise<void>;
   readonly fileLimits: FileLimits;
@@ -76,6 +78,7 @@ const TASK_DEADLINE_MS = 900_000;
 const MAX_TASK = 100_000;
 const AT_ONCE = 4;
 const MAX_AT_ONCE = 16;
+const MAX_NOTE = 1_000_000;
 const MAX_TEXT = 10_000;
 const MAX_CHOICES = 20;
 const MAX_CHOICE = 200;
@@ -155,6 +158,17 @@ export function createCallPorts(deps: CallPortsDeps): CallPorts {
     },
     delegate: (task) => handOver(task.agent, task),
     spawn: ({ tools, maxTokens, ...task }) => handOver(null, task, { tools, maxTokens }),
+    async once(work) {
+      const ordinal = questions++;
+      const answer = answers[ordinal];
+      if (answer && answer.kind !== "noted") throw outOfOrder();
+      if (answer) return answer.text;
+      const text = sanitize(await work());
+      if (text.length > MAX_NOTE)
+        throw new ToolError("TOOL_FAILED", "What the tool has done is too long to be stored.");
+      await deps.note(ordinal, text);
+      return text;
+    },
     progress(text) {
       emit({ type: "tool.progress", turn_id: turnId, tool_call_id: toolCallId, text: sanitize(text) });
     },

@@ -110,7 +110,10 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       const handNothing = async () => {
         throw new ToolError("TOOL_REFUSED", "A hook hands no task to another turn.");
       };
-      const ofHooks = { ...context, ask, delegate: handNothing, spawn: handNothing };
+      const noteNothing = async () => {
+        throw new ToolError("TOOL_REFUSED", "A hook runs at every execution of the call.");
+      };
+      const ofHooks = { ...context, ask, delegate: handNothing, spawn: handNothing, once: noteNothing };
       try {
         const { pathArguments = [] } = tool;
         const before = { ...ofHooks, approve, call: { ...call, arguments: args }, pathArguments };

@@ -211,6 +211,11 @@ export class TurnJournal {
     return this.#persist(() => this.#store.waiting.begin(this.#turn, calls, text));
   }
 
+  /** See StepStore. */
+  note(n: number, ordinal: number, text: string): Promise<void> {
+    return this.#persist(() => this.#store.steps.note(this.#turn, n, ordinal, text));
+  }
+
   /** See TurnWaiting. */
   limits(): ReturnType<TurnStore["waiting"]["limits"]> {
     return this.#persist(() => this.#store.waiting.limits(this.#turn));

@@ -113,6 +113,8 @@ export type StoredAnswer =
   | (EndedTask & { readonly kind: "delegated"; readonly outcome: TaskOutcome })
   /** Of the call with this digest. `id`: of the question. */
   | { readonly kind: "approval"; readonly id: string; readonly digest: string; readonly outcome: ApprovalOutcome }
+  /** What the call itself has done once. */
+  | { readonly kind: "noted"; readonly text: string }
   /** Its deadline has passed. `sent`: whether another node may have accepted it; null for a task of this database. */
   | (EndedTask & { readonly kind: "overdue"; readonly sent: boolean | null });
 
@@ -275,6 +277,7 @@ export interface StepRow {
         readonly id: string;
         /** Of an approval; null else. */
         readonly digest: string | null;
+        readonly noted: boolean;
         readonly decision: "approved" | "denied" | null;
         /** Of a task of another node; null else. */
         readonly sent: boolean | null;
@@ -306,8 +309,9 @@ export function toStep(row: StepRow): StoredStep {
 }
 
 function toAnswer(row: NonNullable<StepRow["questions"]>[number]): StoredAnswer[] {
-  const { state, answer, delegated, sent, text: task, seen, id, digest, decision } = row;
+  const { state, answer, delegated, sent, text: task, seen, id, digest, decision, noted } = row;
   if (state === "open") return [];
+  if (noted) return [{ kind: "noted", text: answer ?? "" }];
   // Answered without a decision: by a version that knows no approvals.
   if (digest !== null)
     return [{ kind: "approval", id, digest, outcome: decision ?? (state === "expired" ? "expired" : "denied") }];

@@ -189,7 +189,7 @@ class TurnRun {
       runner: toolRunner,
       journal,
       tools: available,
-      context: info,
+      context: { ...info, tools: [...available.keys()] },
       signal,
       delegation,
       changes,

@@ -229,7 +229,8 @@ export class TurnWaiting {
       }>(
         `/* turn:answer-question */ select id, state, answer, answered_by, expires_at <= now() as late,
            approval is not null as approval from turn_questions
-         where turn_id = $1 and ($2::uuid is null or id = $2::uuid) and question -> 'delegation' is null order by created_at desc, id desc limit 1`,
+         where turn_id = $1 and ($2::uuid is null or id = $2::uuid) and question -> 'delegation' is null
+           and question -> 'noted' is null order by created_at desc, id desc limit 1`,
         [turnId, questionId ?? null],
       );
       const [question] = rows;

@@ -79,6 +79,9 @@ const agent = section({
   })
     .prefault({})
     .describe("Which tools the agent is offered."),
+  checks: list(text())
+    .optional()
+    .describe("Commands by which the coding pipeline checks its changes; found in the project when absent."),
   schedules: list(schedule).default([]).describe("Turns that start by the clock (schedules.md)."),
   budget: budget
     .optional()

@@ -79,7 +79,17 @@ export const toolsSection = section({
   ask_user: plain(),
   send_file: plain(),
   todo: plain(),
-  coding_pipeline: plain(),
+  coding_pipeline: section({
+    ...common,
+    timeout: duration({ min: 1_000, max: DAY_MS })
+      .prefault("1h")
+      .describe("For all of it; the stage that runs then is stopped."),
+    check_timeout: duration({ min: 1_000 })
+      .prefault("10m")
+      .describe("For the checks of one round together; below runtime.turn_timeout."),
+    max_rounds: integer({ min: 1, max: 10 }).prefault(3).describe("Rounds of edit, checks and review."),
+    max_tokens: integer({ min: 1_000 }).prefault(1_000_000).describe("Tokens, in and out, of each stage."),
+  }).prefault({}),
   delegate_task: section({
     ...common,
     timeout: duration({ min: 1_000 }).prefault("10m"),

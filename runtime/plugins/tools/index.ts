@@ -1,5 +1,6 @@
 /** What the composition root needs of the tools besides their manifests. */
 
+export type { CodingSettings } from "./coding-pipeline/settings.ts";
 export type { DelegationSettings } from "./delegate-task/index.ts";
 export { createWorkspaceGate, type WorkspaceGate } from "./shared/locate.ts";
 export { createSystemNetwork, type WebNetwork } from "./shared/web/network.ts";

@@ -5,8 +5,9 @@ import type { SkillLibrary } from "../../app/skills/library.ts";
 import type { SkillUse } from "../../app/skills/skill-use.ts";
 import type { TodoLists } from "../../app/todo-lists.ts";
 import type { PluginManifest } from "../../contracts/plugin.ts";
-import type { Logger, NewId } from "../../contracts/ports.ts";
+import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
 import type { Tool } from "../../contracts/tool.ts";
+import type { CodingSettings } from "./coding-pipeline/settings.ts";
 import type { DelegationSettings } from "./delegate-task/index.ts";
 import type { WorkspaceGate } from "./shared/locate.ts";
 import type { WebNetwork } from "./shared/web/network.ts";
@@ -36,12 +37,15 @@ export interface ToolNeeds {
   readonly delegation: DelegationSettings;
   /** `tools.subagent_spawn`. */
   readonly subagents: SubagentSettings;
+  /** `tools.coding_pipeline`. */
+  readonly coding: CodingSettings;
   /** `tools.web_fetch`. */
   readonly webFetch: WebFetchSettings;
   /** `tools.web_search`; null without a backend. */
   readonly webSearch: WebSearchSettings | null;
   /** Of all web tools: it bounds what they do at once. */
   readonly webNetwork: WebNetwork;
+  readonly clock: Clock;
   readonly newId: NewId;
   readonly logger: Logger;
 }

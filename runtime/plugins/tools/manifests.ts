@@ -1,4 +1,5 @@
 import { askUser } from "./ask-user/manifest.ts";
+import { codingPipeline } from "./coding-pipeline/manifest.ts";
 import { delegateTask } from "./delegate-task/manifest.ts";
 import { fileEdit } from "./file-edit/manifest.ts";
 import { fileRead } from "./file-read/manifest.ts";
@@ -37,6 +38,7 @@ export const TOOLS = [
   skillManage,
   delegateTask,
   subagentSpawn,
+  codingPipeline,
   webSearch,
   webFetch,
 ] as const;

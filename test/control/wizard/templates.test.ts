@@ -2,7 +2,6 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { UNBUILT_TOOLS } from "../../../runtime/config/not-implemented.ts";
 import { COMMAND_USAGE } from "../../../runtime/domain/command-line.ts";
 
 const WORKSPACE = fileURLToPath(new URL("../../../templates/workspace", import.meta.url));
@@ -13,7 +12,6 @@ test("the files of a new workspace promise an agent nothing that is not built", 
   for (const name of names) {
     const text = await readFile(join(WORKSPACE, name), "utf8");
     expect(text, name).not.toMatch(/\b(?:schedules?|skills?|plugins?|budgets?|mesh|MCP|channels?)\b/i);
-    for (const tool of UNBUILT_TOOLS) expect(text, name).not.toMatch(new RegExp(`\\b${tool}\\b`));
   }
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { NOT_IMPLEMENTED, UNBUILT_TOOLS } from "../../../runtime/config/not-implemented.ts";
+import { NOT_IMPLEMENTED } from "../../../runtime/config/not-implemented.ts";
 import { toolsSection } from "../../../runtime/config/schema/tools.ts";
 import { builtInTools } from "../../support/built-in-tools.ts";
 import { inspectText, MINIMAL } from "../../support/deployment.ts";
@@ -51,8 +51,7 @@ test.each<[string, string[]]>([
   ["channels: { telegram: { enabled: off } }", []],
   ["channels: { console: {}, other: { kind: agent } }", ["channels.console warning", "channels.other warning"]],
   ["tools: { shell: { timeout: 10s }, file_read: { enabled: off }, memory_search: {} }", []],
-  ["tools: { coding_pipeline: { enabled: off }, skill_list: {} }", []],
-  ["tools: { skill_list: {}, coding_pipeline: { enabled: on } }", ["tools.coding_pipeline warning"]],
+  ["tools: { coding_pipeline: { enabled: on }, subagent_spawn: {} }", []],
   ["tools: { web_fetch: { timeout: 10s }, web_search: { backend: duckduckgo } }", []],
   ["mcp: { servers: { a: { command: x }, b: { url: 'http://127.0.0.1:1' } } }", []],
   ["plugin_dirs: []\nskill_dirs: []\ntelemetry: { otlp: off }", []],
@@ -77,10 +76,10 @@ test("a schedule on a channel that this version does not have", async () => {
   expect(errors).toMatchObject([{ path: "agents.main.schedules[0].channel", code: "not-implemented" }]);
 });
 
-test("the tools of the table are those of the configuration that a node does not register", async () => {
+test("every tool of the configuration is one that a node registers", async () => {
   const registered = (await builtInTools()).map(({ name }) => name);
   const configurable = Object.keys(toolsSection.shape);
-  expect([...registered, ...UNBUILT_TOOLS].sort()).toEqual(configurable.sort());
+  expect(registered.sort()).toEqual(configurable.sort());
 });
 
 test("every line of the table leads to a key of the schema, and says why in one sentence", () => {

@@ -10,8 +10,8 @@ const refused = async (): Promise<never> => {
   throw new Error("no hook asks here");
 };
 const TURN = {
-  ...{ agent: "main", sessionKey: "s", conversationId: "c", turnId: "t", toolCallId: "k", workspace: "/w" },
-  ...{ channel: "agent", user: "u", owner: true, ask: refused, delegate: refused, spawn: refused },
+  ...{ agent: "main", sessionKey: "s", conversationId: "c", turnId: "t", toolCallId: "k", tools: [], workspace: "/w" },
+  ...{ channel: "agent", user: "u", owner: true, ask: refused, delegate: refused, spawn: refused, once: refused },
   ...{ progress: () => undefined, deliver: refused, sendFile: refused },
 };
 const call = { id: "k", name: "shell", arguments: { command: "ls" } };

@@ -4,9 +4,9 @@ import type { CommandRunner } from "../../../contracts/command-runner.ts";
 import type { AnyHook, SessionInfo } from "../../../contracts/hooks.ts";
 import type { Clock, Logger } from "../../../contracts/ports.ts";
 import { COMMIT_ENDS } from "../../../domain/auto-actions.ts";
+import { excluding, gitCommit } from "../../../domain/workspace-git.ts";
 import type { AuditLog } from "../safety/index.ts";
 import type { FileGate } from "./file-gate.ts";
-import { excluding, gitCommit } from "./git.ts";
 
 export interface AutoCommitDeps {
   readonly commit: "off" | "session" | "turn";

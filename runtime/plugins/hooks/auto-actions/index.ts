@@ -12,10 +12,10 @@ import {
   actionsFor,
   renderActions,
 } from "../../../domain/auto-actions.ts";
+import { excluding, gitStatus } from "../../../domain/workspace-git.ts";
 import type { AuditLog } from "../safety/index.ts";
 import type { AutoCommitDeps } from "./auto-commit.ts";
 import type { FileGate } from "./file-gate.ts";
-import { excluding, gitStatus } from "./git.ts";
 
 export { createAutoCommitHooks } from "./auto-commit.ts";
 

@@ -1,12 +1,12 @@
 /**
  * git in a workspace, whose configuration is the agent's to write: hooks, signing, file watchers and the configuration of user and
  * machine are left out, and the repository is the one in the workspace itself, wherever its configuration points. It runs in the sandbox
- * all the same: what a repository's filters do is code of the workspace.
+ * all the same: what a repository's filters do is code of the workspace. Pure.
  */
 
 import { relative } from "node:path";
-import { shellQuote } from "../../../contracts/shell-quote.ts";
-import { NO_REPOSITORY } from "../../../domain/auto-actions.ts";
+import { shellQuote } from "../contracts/shell-quote.ts";
+import { NO_REPOSITORY } from "./auto-actions.ts";
 
 const ENVIRONMENT =
   "export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_DIR=.git GIT_WORK_TREE=. GIT_TERMINAL_PROMPT=0 GIT_EDITOR=false";
@@ -37,14 +37,42 @@ export function gitCommit({ agent, excluded }: { readonly agent: string; readonl
   return [
     PRELUDE,
     `export GIT_AUTHOR_NAME=${name} GIT_AUTHOR_EMAIL=cairn@localhost GIT_COMMITTER_NAME=${name} GIT_COMMITTER_EMAIL=cairn@localhost`,
-    "for name in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD rebase-merge rebase-apply BISECT_LOG; do",
-    '  if [ -e ".git/$name" ]; then exit 72; fi',
-    "done",
+    IN_PROGRESS,
     "if git config --get-regexp '^filter\\..*\\.(clean|process)$' > /dev/null; then exit 71; fi",
     `git add -A -- . ${excluded} || exit 1`,
     "if git diff --cached --quiet --no-ext-diff --no-textconv; then exit 73; fi",
     `git commit -q --no-verify --no-gpg-sign -m ${shellQuote(`Changes by the agent ${agent}`)} || exit 1`,
   ].join("\n");
+}
+
+const IN_PROGRESS = [
+  "for name in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD rebase-merge rebase-apply BISECT_LOG; do",
+  '  if [ -e ".git/$name" ]; then exit 72; fi',
+  "done",
+].join("\n");
+
+/**
+ * Prints `tree`, the id of a tree with the working tree as it is now, and behind it up to 20 lines of what is uncommitted. Neither the
+ * index nor a branch changes. Exits as COMMIT_ENDS says.
+ */
+export function gitSnapshot(excluded: string): string {
+  return [
+    PRELUDE,
+    IN_PROGRESS,
+    "folder=$(mktemp -d) || exit 1; trap 'rm -rf \"$folder\"' EXIT",
+    `uncommitted=$(GIT_OPTIONAL_LOCKS=0 git status --porcelain=v1 -- . ${excluded} | head -n 20)`,
+    'if [ -f .git/index ]; then cp .git/index "$folder/index" || exit 1; fi',
+    'export GIT_INDEX_FILE="$folder/index"',
+    `git add -A -- . ${excluded} 2> /dev/null || exit 1`,
+    "tree=$(git write-tree 2> /dev/null) || exit 1",
+    'printf \'tree %s\\n%s\\n\' "$tree" "$uncommitted"',
+  ].join("\n");
+}
+
+/** What has changed between two trees: which files, or all of it. */
+export function gitChanges(from: string, to: string, shown: "files" | "all"): string {
+  const format = shown === "files" ? "--stat=100" : "--patch";
+  return `${PRELUDE}\ngit diff-tree -r -M --no-color --no-ext-diff --no-textconv ${format} ${shellQuote(from)} ${shellQuote(to)}`;
 }
 
 /** Pathspecs that leave the service's own files out; `root` and `protectedPaths` are resolved. */
