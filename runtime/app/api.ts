@@ -3,7 +3,6 @@
 import type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
 import type {
   AcceptedMessage,
-  ChannelState,
   CommandReply,
   CommandRequest,
   EarlierMessage,
@@ -16,24 +15,22 @@ import type { Logins } from "../contracts/logins.ts";
 import type { Gossip, Revocation } from "../contracts/membership.ts";
 import type { Visibility } from "../contracts/memory.ts";
 import type { Member, NodeEntry } from "../contracts/node-entry.ts";
-import type { PluginReport } from "../contracts/plugin.ts";
 import type { ScheduleRun, ScheduleStatus } from "../contracts/schedules.ts";
 import type { NumberedEvent, StreamEvent, TurnResult, WaitingQuestion } from "../contracts/stream.ts";
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
-import type { Approvals, WaitingApprovals } from "./approvals.ts";
+import type { Approvals } from "./approvals.ts";
 import type { Capture } from "./capture/capture.ts";
+import type { Health, MeshReport } from "./health-report.ts";
+import type { McpServers } from "./mcp-servers.ts";
 import type { Joining } from "./mesh/joining.ts";
 import type { Leaving } from "./mesh/leaving.ts";
-import type { Standing } from "./mesh/mesh-view.ts";
 import type { Peers } from "./mesh/peers.ts";
 import type { Reachability } from "./mesh/reachability.ts";
 import type { Pairings } from "./pairings.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { MemoryReading } from "./reading.ts";
 import type { Rollouts } from "./rollouts.ts";
-import type { CircuitReport } from "./turn/provider-circuits.ts";
 import type { OpenedFile } from "./turn/sent-files.ts";
-import type { BudgetReport } from "./usage/budgets.ts";
 import type { UsageLedger } from "./usage/report.ts";
 
 export type { NumberedEvent } from "../contracts/stream.ts";
@@ -125,106 +122,6 @@ export interface MemoryTools {
   names(): readonly string[];
   /** MEMORY_TOOL_UNKNOWN before anything else, then MEMORY_INVALID_ARGUMENT with issues. The tool's own return value. */
   call(name: string, args: unknown, caller: MemoryCaller): Promise<unknown>;
-}
-
-export type HealthStatus = "healthy" | "degraded" | "unhealthy";
-
-export interface HealthReport {
-  readonly status: HealthStatus;
-  readonly version: string;
-  readonly node: { readonly id: string; readonly name: string };
-  readonly uptime_s: number;
-  readonly started_at: string;
-  readonly draining: boolean;
-  readonly agents: Readonly<
-    Record<
-      string,
-      {
-        readonly provider: string;
-        readonly model: string;
-        readonly active_turns: number;
-        /** For an answer. */
-        readonly waiting: number;
-        readonly queued: number;
-        /** Null where it has none, or the store does not answer. */
-        readonly budget: BudgetReport | null;
-      }
-    >
-  >;
-  readonly providers: Readonly<
-    Record<
-      string,
-      {
-        readonly available: boolean;
-        readonly model: string;
-        /** Circuit breakers of models whose calls have failed lately. */
-        readonly circuits: readonly CircuitReport[];
-      }
-    >
-  >;
-  readonly channels: Readonly<Record<string, ChannelState & { readonly platform: string }>>;
-  /** MCP servers of the configuration, by their ids. */
-  readonly mcp: Readonly<Record<string, McpServerReport>>;
-  /** Of other people, in the order of `plugin_dirs`. */
-  readonly plugins: readonly PluginReport[];
-  readonly memory: Readonly<Record<string, unknown>>;
-  readonly queues: readonly object[];
-  readonly mesh: MeshReport;
-  /** Null where the store does not answer. */
-  readonly backup: BackupStatus | null;
-  /** Those that somebody should see to; null where the store does not answer. */
-  readonly schedules: readonly { readonly agent: string; readonly name: string; readonly problem: string }[] | null;
-  readonly approvals: WaitingApprovals | null;
-  readonly audit: { readonly failing: string | null; readonly lost: number };
-  readonly skills: {
-    /** Of all agents. */
-    readonly usable: number;
-    /** At most 20. */
-    readonly skipped: readonly { readonly path: string; readonly problem: string }[];
-  };
-  readonly schema_version: number | null;
-}
-
-/** An MCP server whose tools agents get. */
-export interface McpServerReport {
-  readonly transport: "stdio" | "http";
-  readonly state: "connecting" | "up" | "down";
-  /** Why it is not up. */
-  readonly reason: string | null;
-  /** Tools that are offered. */
-  readonly tools: number;
-  /** Tools that are withheld because what they say of themselves has changed; at most 20. */
-  readonly changed: readonly string[];
-  /** Of the present form of all that have changed: what an approval names. Null where none has. */
-  readonly changed_digest: string | null;
-  /** Tools that cannot be offered; at most 20. */
-  readonly left_out: readonly { readonly name: string; readonly reason: string }[];
-}
-
-export interface McpServers {
-  report(): Readonly<Record<string, McpServerReport>>;
-  /** RUNTIME_NOT_FOUND; RUNTIME_NOT_READY where the server is not connected. */
-  changes(id: string): ChangedMcpTools;
-  /** Takes the tools of the server as they were seen; how many had changed. As above, and RUNTIME_CONFLICT with other changes by now. */
-  approve(id: string, digest: string): Promise<number>;
-}
-
-/** Tools that are withheld because what they say of themselves has changed. */
-export interface ChangedMcpTools {
-  /** As `McpServerReport.changed_digest`. */
-  readonly digest: string | null;
-  /** As a model would be shown them. */
-  readonly tools: readonly {
-    readonly name: string;
-    readonly description: string;
-    readonly parameters: Readonly<Record<string, unknown>>;
-  }[];
-}
-
-export interface Health {
-  report(): Promise<HealthReport>;
-  /** Whether messages are accepted: started, not draining, database there. */
-  ready(): Promise<{ readonly ready: boolean; readonly reason?: string }>;
 }
 
 export type { RestoreReport } from "../contracts/tokens.ts";
@@ -357,16 +254,6 @@ export interface Lifecycle {
    */
   drain(deadlineMs?: number, resumeAfterMs?: number): Promise<void>;
   resume(): Promise<void>;
-}
-
-export interface MeshReport {
-  readonly enabled: boolean;
-  /** Null where the mesh is off. */
-  readonly standing: Standing | null;
-  /** This node among them. */
-  readonly members: number;
-  /** What an operator should know of it; null: nothing. */
-  readonly problem: string | null;
 }
 
 /** This node as a member of a mesh; see app/mesh. RUNTIME_CONFLICT where the mesh is off. */

@@ -1,9 +1,10 @@
 /** The node's use cases, for routes and commands. */
 
 import { randomBytes } from "node:crypto";
-import type { Application, McpServers, MeshMembership, Schedules } from "../app/api.ts";
+import type { Application, MeshMembership, Schedules } from "../app/api.ts";
 import { createHealth } from "../app/health.ts";
 import { createLeaseTable } from "../app/leases.ts";
+import type { McpServers } from "../app/mcp-servers.ts";
 import { createPeers } from "../app/mesh/peers.ts";
 import { createReachability, type ReachabilityDeps } from "../app/mesh/reachability.ts";
 import type { NodeRegistry } from "../app/mesh/registry.ts";

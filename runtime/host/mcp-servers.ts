@@ -1,6 +1,6 @@
 /** The MCP servers of the configuration. A node without any loads nothing for them. */
 
-import type { McpServers } from "../app/api.ts";
+import type { McpServers } from "../app/mcp-servers.ts";
 import type { ToolRegistry } from "../app/tool-registry.ts";
 import type { LoadedConfig } from "../config/index.ts";
 import { serverLoginId, takesLogin } from "../config/logins.ts";

@@ -5,7 +5,8 @@
 
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
-import type { MeshMembership, MeshReport } from "../app/api.ts";
+import type { MeshMembership } from "../app/api.ts";
+import type { MeshReport } from "../app/health-report.ts";
 import { createGossip, type MeshCalls } from "../app/mesh/gossip.ts";
 import { createJoinTokens } from "../app/mesh/join-tokens.ts";
 import { createJoining } from "../app/mesh/joining.ts";

@@ -3,7 +3,6 @@
 import type {
   Application,
   ForgetOptions,
-  HealthReport,
   MemoryCaller,
   NumberedEvent,
   Principal,
@@ -11,6 +10,7 @@ import type {
   TurnState,
 } from "../../runtime/app/api.ts";
 import { SCOPES } from "../../runtime/app/api.ts";
+import type { HealthReport } from "../../runtime/app/health-report.ts";
 import { createPeers } from "../../runtime/app/mesh/peers.ts";
 import type { OpenedFile } from "../../runtime/app/turn/sent-files.ts";
 import type { BackupStatus } from "../../runtime/contracts/backups.ts";

@@ -5,7 +5,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExponentialBackoff, halfJitterGenerator } from "cockatiel";
-import type { ChangedMcpTools, McpServerReport } from "../../app/api.ts";
+import type { ChangedMcpTools, McpServerReport } from "../../app/mcp-servers.ts";
 import type { ToolRegistry } from "../../app/tool-registry.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";

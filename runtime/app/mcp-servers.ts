@@ -1,0 +1,37 @@
+/** MCP servers as those who look after a node see them: how they are, and tools that wait for an approval. */
+
+/** An MCP server whose tools agents get. */
+export interface McpServerReport {
+  readonly transport: "stdio" | "http";
+  readonly state: "connecting" | "up" | "down";
+  /** Why it is not up. */
+  readonly reason: string | null;
+  /** Tools that are offered. */
+  readonly tools: number;
+  /** Tools that are withheld because what they say of themselves has changed; at most 20. */
+  readonly changed: readonly string[];
+  /** Of the present form of all that have changed: what an approval names. Null where none has. */
+  readonly changed_digest: string | null;
+  /** Tools that cannot be offered; at most 20. */
+  readonly left_out: readonly { readonly name: string; readonly reason: string }[];
+}
+
+export interface McpServers {
+  report(): Readonly<Record<string, McpServerReport>>;
+  /** RUNTIME_NOT_FOUND; RUNTIME_NOT_READY where the server is not connected. */
+  changes(id: string): ChangedMcpTools;
+  /** Takes the tools of the server as they were seen; how many had changed. As above, and RUNTIME_CONFLICT with other changes by now. */
+  approve(id: string, digest: string): Promise<number>;
+}
+
+/** Tools that are withheld because what they say of themselves has changed. */
+export interface ChangedMcpTools {
+  /** As `McpServerReport.changed_digest`. */
+  readonly digest: string | null;
+  /** As a model would be shown them. */
+  readonly tools: readonly {
+    readonly name: string;
+    readonly description: string;
+    readonly parameters: Readonly<Record<string, unknown>>;
+  }[];
+}
