@@ -1,6 +1,6 @@
 /**
- * What a word of a script may become when the shell expands it: braces, tilde, variables, substitutions, quotes and
- * splitting, as far as that is known without running anything. Globs stay as they are written.
+ * What a word of a script may become when the shell expands it: braces, tilde, constant variables, substitutions whose
+ * output is known, quotes and splitting. All else becomes a mark. Globs stay as they are written.
  */
 
 import {
@@ -12,8 +12,9 @@ import {
   type WordPart,
 } from "unbash";
 import { expandBraces } from "./braces.ts";
-import { remove, replace, slice, withDefault } from "./parameter-operations.ts";
-import { assign, bounded, HOME, MAX_ALTERNATIVES, PROCESS, type ShellState, UNKNOWN, valuesOf } from "./state.ts";
+import { matchesGlob } from "./glob.ts";
+import { assign, type ShellState, valuesOf } from "./state.ts";
+import { bounded, COMPUTED, choicesOf, isMarked, PROCESS, VALUE } from "./values.ts";
 
 /** One possible outcome: the fields (arguments) that the word becomes, none included. */
 export type Fields = readonly string[];
@@ -25,7 +26,14 @@ export interface Expander {
   texts(word: Word, state: ShellState): readonly string[];
   /** The same for parts alone, as in the body of a here-document. */
   partTexts(parts: readonly WordPart[], state: ShellState): readonly string[];
+  /** Inspects the scripts inside of a node that is not expanded: tests, arithmetic. */
+  nestedScripts(node: SyntaxNode, state: ShellState): void;
 }
+
+/** A pattern of letters, `*` and `?` that no quotes give another meaning. */
+const PLAIN_PATTERN = /^[\w./*?:@%+=, -]*$/;
+/** Finding the ends that a pattern matches takes quadratic time. */
+const MAX_REMOVAL_CHARS = 512;
 
 interface Piece {
   /** Possible texts. */
@@ -33,33 +41,34 @@ interface Piece {
   /** An unquoted expansion: split into fields, and nothing at all when it is empty. */
   readonly split: boolean;
 }
+type Chosen = readonly { readonly text: string; readonly split: boolean }[];
 
-/**
- * `outputsOf` returns what a substituted script may print (UNKNOWN where that is unknown), and inspects it. `onTooMany` is
- * called for a word that becomes more words than can be followed.
- */
+/** `outputsOf` inspects a substituted script and returns what it may print. `onTooMany` is called for a word that becomes too many words. */
 export function createExpander(
   outputsOf: (script: ParsedScript, state: ShellState) => readonly string[],
   onTooMany: () => void,
 ): Expander {
   function fields(word: Word, state: ShellState): readonly Fields[] {
+    if (!word.parts) return [[plainText(word, state)]];
     const braced = expandBraces(word);
     if (braced === "too many") {
       onTooMany();
-      return [[UNKNOWN]];
+      return [[COMPUTED]];
     }
     if (braced) return [braced.flatMap((part) => fields(part, state).flat())];
-    const separators = separatorsOf(state);
-    return combine(pieces(word, state)).map((chosen) => join(chosen, separators));
+    const separators = new Set([" ", "\t", "\n", ...(state.variables.get("IFS") ?? []).join("")]);
+    return combine(pieces(word.parts, state)).map((chosen) => join(chosen, separators));
   }
 
   function texts(word: Word, state: ShellState): readonly string[] {
-    return bounded(combine(pieces(word, state)).map((chosen) => chosen.map(({ text }) => text).join("")));
+    return word.parts ? textsOf(pieces(word.parts, state)) : [plainText(word, state)];
   }
 
-  function pieces(word: Word, state: ShellState): Piece[] {
-    const parts = word.parts;
-    if (!parts) return [literal(word.text.startsWith("~") ? expandTilde(word.value, state) : word.value)];
+  function partTexts(parts: readonly WordPart[], state: ShellState): readonly string[] {
+    return textsOf(parts.map((part) => piece(part, state, true)));
+  }
+
+  function pieces(parts: readonly WordPart[], state: ShellState): Piece[] {
     return parts.map((part, index) => {
       const atStart = index === 0 && part.type === "Literal" && part.text.startsWith("~");
       return atStart ? literal(expandTilde(part.value, state)) : piece(part, state, false);
@@ -73,84 +82,60 @@ export function createExpander(
       case "AnsiCQuoted":
         return literal(part.value);
       case "Glob":
-        return literal(part.text);
-      case "ExtendedGlob":
-        return literal("*");
       case "BraceExpansion":
         return literal(part.text);
+      case "ExtendedGlob":
+        return literal(part.operator === "!" ? "*" : COMPUTED);
       case "DoubleQuoted":
       case "LocaleString":
         return { texts: partTexts(part.parts, state), split: part.parts.some(isList) };
       case "SimpleExpansion":
-        return expansion(valuesOf(state, part.text.slice(1)), !quoted);
-      case "ParameterExpansion": {
-        return expansion(parameterValues(part, state), !quoted);
+        return { texts: valuesOf(state, part.text.slice(1)), split: !quoted };
+      case "ParameterExpansion":
+        return { texts: bounded(parameterValues(part, state)), split: !quoted };
+      case "CommandExpansion": {
+        const outputs = part.script ? outputsOf(part.script, state).map(withoutLineEnds) : [COMPUTED];
+        return { texts: bounded(outputs), split: !quoted };
       }
-      case "CommandExpansion":
-        return expansion(part.script ? outputsOf(part.script, state).map(trimEnd) : [UNKNOWN], !quoted);
-      case "ProcessSubstitution":
-        return {
-          texts: (part.script ? outputsOf(part.script, state) : [UNKNOWN]).map((text) => PROCESS + text),
-          split: false,
-        };
+      case "ProcessSubstitution": {
+        const outputs = part.script ? outputsOf(part.script, state) : [COMPUTED];
+        return { texts: outputs.map((text) => PROCESS + text), split: false };
+      }
       case "ArithmeticExpansion":
         nestedScripts(part, state);
-        return literal(UNKNOWN);
+        return literal(VALUE);
     }
   }
 
-  function partTexts(parts: readonly WordPart[], state: ShellState): readonly string[] {
-    const inner = parts.map((part) => piece(part, state, true));
-    return bounded(combine(inner).map((chosen) => chosen.map(({ text }) => text).join("")));
+  function parameterValues(part: ParameterExpansionPart, state: ShellState): readonly string[] {
+    const { parameter, operation, index, prefix } = part;
+    if (index && index.text !== "@" && index.text !== "*") nestedScripts(index, state);
+    const values = index ? elementsOf(valuesOf(state, parameter), index.text) : valuesOf(state, parameter);
+    if (!prefix && !operation) return values;
+    if (!prefix && operation?.type === "Default") {
+      const isSet = state.variables.has(parameter);
+      const chosen = withDefault(operation.operator, values, isSet, () => texts(operation.operand, state));
+      if (operation.operator.endsWith("=")) assign(state, parameter, chosen);
+      return chosen;
+    }
+    if (!prefix && operation?.type === "Remove" && PLAIN_PATTERN.test(operation.operand.text)) {
+      const { operator, operand } = operation;
+      return values.map((value) => withoutMatch(value, operand.text, operator));
+    }
+    nestedScripts(part, state);
+    // A part of a value that hides nothing hides nothing.
+    const harmless = prefix === "#" || (!prefix && values.every((value) => value === VALUE || value === ""));
+    return [harmless && operation?.type !== "Replace" ? VALUE : COMPUTED];
   }
 
   function nestedScripts(node: SyntaxNode, state: ShellState): void {
     forEachChild(node, (child) => {
       if (child.type === "Script") outputsOf(child, state);
-      else nestedScripts(child, state);
+      else if (child.type !== "CompoundList") nestedScripts(child, state);
     });
   }
 
-  function parameterValues(part: ParameterExpansionPart, state: ShellState): readonly string[] {
-    if (part.prefix === "#") return [UNKNOWN];
-    const direct = part.index ? elementValues(part.parameter, part.index, state) : valuesOf(state, part.parameter);
-    const values =
-      part.prefix === "!"
-        ? direct.flatMap((name) => (name.includes(UNKNOWN) ? [UNKNOWN] : valuesOf(state, name)))
-        : direct;
-    const { operation } = part;
-    if (!operation) return values;
-    const operand = (word: Word | undefined) => (word ? texts(word, state) : [""]);
-    switch (operation.type) {
-      case "Default": {
-        const isSet = state.variables.has(part.parameter) || state.arrays.has(part.parameter);
-        const chosen = withDefault(operation.operator, values, isSet, () => operand(operation.operand));
-        if (operation.operator.endsWith("=")) assign(state, part.parameter, chosen);
-        return chosen;
-      }
-      case "Slice":
-        return slice(values, operand(operation.offset), operation.length ? operand(operation.length) : null);
-      case "CaseModification":
-        return values.map((value) => (operation.operator.startsWith("^") ? value.toUpperCase() : value.toLowerCase()));
-      case "Replace":
-        return replace(values, operand(operation.pattern), operand(operation.replacement), operation.operator === "//");
-      case "Remove":
-        return remove(values, operand(operation.operand), operation.operator.startsWith("#"));
-      case "Transform":
-      case "Names":
-      case "Unknown":
-        return [UNKNOWN];
-    }
-  }
-
-  function elementValues(name: string, index: Word, state: ShellState): readonly string[] {
-    const elements = state.arrays.get(name);
-    if (!elements) return valuesOf(state, name);
-    if (index.text === "@" || index.text === "*") return [elements.join(" ")];
-    return /^\d+$/.test(index.text) ? [elements[Number(index.text)] ?? ""] : bounded(elements);
-  }
-
-  return { fields, texts, partTexts };
+  return { fields, texts, partTexts, nestedScripts };
 }
 
 /** `"$@"` and `"${list[@]}"` become several fields in spite of their quotes. */
@@ -159,34 +144,30 @@ function isList(part: WordPart): boolean {
   return part.type === "ParameterExpansion" && (part.index?.text === "@" || part.parameter === "@");
 }
 
+/** A word in which nothing but a tilde is expanded. */
+function plainText(word: Word, state: ShellState): string {
+  return word.text.startsWith("~") ? expandTilde(word.value, state) : word.value;
+}
+
 function literal(text: string): Piece {
   return { texts: [text], split: false };
 }
 
-function expansion(values: readonly string[], split: boolean): Piece {
-  return { texts: bounded(values), split };
+function textsOf(parts: readonly Piece[]): readonly string[] {
+  return bounded(combine(parts).map((chosen) => chosen.map(({ text }) => text).join("")));
 }
 
-type Chosen = readonly { readonly text: string; readonly split: boolean }[];
-
-/** Every choice of one text a piece; when there are too many, pieces with several texts count as unknown. */
+/** Every choice of one text a piece; when there are too many, pieces with several texts count as computed. */
 function combine(pieces: readonly Piece[]): readonly Chosen[] {
-  const count = pieces.reduce((product, { texts }) => product * texts.length, 1);
-  const bounded =
-    count <= MAX_ALTERNATIVES
-      ? pieces
-      : pieces.map((piece) => (piece.texts.length > 1 ? { ...piece, texts: [UNKNOWN] } : piece));
-  let chosen: { text: string; split: boolean }[][] = [[]];
-  for (const { texts, split } of bounded) {
-    const [only] = texts;
-    // Most pieces have one text: appended in place, a word of very many pieces does not take quadratic time.
-    if (texts.length === 1 && only !== undefined) for (const before of chosen) before.push({ text: only, split });
-    else chosen = chosen.flatMap((before) => texts.map((text) => [...before, { text, split }]));
-  }
-  return chosen;
+  const chosen = choicesOf(pieces.map(({ texts, split }) => texts.map((text) => ({ text, split }))));
+  return (
+    chosen ?? [
+      pieces.map(({ texts: [only = "", ...more], split }) => ({ text: more.length > 0 ? COMPUTED : only, split })),
+    ]
+  );
 }
 
-/** Puts the pieces of a word together; unquoted expansions are split on the way. */
+/** Puts the pieces of a word together; unquoted expansions are split on the way, and a computed one may be more words. */
 function join(chosen: Chosen, separators: ReadonlySet<string>): Fields {
   const result: string[] = [];
   let current: string | null = null;
@@ -204,26 +185,56 @@ function join(chosen: Chosen, separators: ReadonlySet<string>): Fields {
     }
   }
   if (current !== null) result.push(current);
-  return result;
+  return chosen.some(({ text, split }) => split && text.includes(COMPUTED)) ? [...result, COMPUTED] : result;
 }
 
-function separatorsOf(state: ShellState): ReadonlySet<string> {
-  return new Set(
-    [" ", "\t", "\n", ...(state.variables.get("IFS") ?? []).join("")].filter((character) => character !== UNKNOWN),
-  );
+/** An array is one text; an element of it is one of its words. */
+function elementsOf(values: readonly string[], index: string): readonly string[] {
+  if (index === "@" || index === "*") return values;
+  return bounded(values.flatMap((value) => value.split(" ")));
+}
+
+/** `${x:-other}` and its like. With a colon an empty value counts as none. */
+function withDefault(
+  operator: string,
+  values: readonly string[],
+  isSet: boolean,
+  other: () => readonly string[],
+): readonly string[] {
+  const own = operator.startsWith(":") || !isSet ? values.filter((value) => value !== "") : values;
+  const mayLack = own.length < values.length || (operator.startsWith(":") && values.some(isMarked));
+  if (operator.endsWith("+")) return bounded([...(mayLack ? [""] : []), ...(own.length > 0 ? other() : [])]);
+  // `${x:?}` ends the shell where there is no value: what follows does not run.
+  if (operator.endsWith("?")) return own.length > 0 ? own : [COMPUTED];
+  return bounded([...own, ...(mayLack ? other() : [])]);
+}
+
+/** `${x#pattern}`, `${x%pattern}`: people change the ends of names of files so. */
+function withoutMatch(value: string, pattern: string, operator: string): string {
+  if (isMarked(value + pattern) || value.length + pattern.length > MAX_REMOVAL_CHARS)
+    return value === VALUE ? VALUE : COMPUTED;
+  const lengths = Array.from({ length: value.length + 1 }, (_, length) => length);
+  if (operator.length === 2) lengths.reverse();
+  for (const length of lengths) {
+    const [part, rest] = operator.startsWith("#")
+      ? [value.slice(0, length), value.slice(length)]
+      : [value.slice(value.length - length), value.slice(0, value.length - length)];
+    if (matchesGlob(pattern, part)) return rest;
+  }
+  return value;
 }
 
 function expandTilde(text: string, state: ShellState): string {
   const [prefix = "", ...rest] = text.split("/");
-  const tail = rest.length > 0 ? `/${rest.join("/")}` : "";
-  if (prefix === "~") return HOME + tail;
-  if (prefix === "~+") return (state.directories[0] ?? UNKNOWN) + tail;
-  if (prefix === "~-") return UNKNOWN + tail;
-  return prefix === "~root" ? `/root${tail}` : `/home/${prefix.slice(1)}${tail}`;
+  const variables: Readonly<Record<string, string>> = { "~": "HOME", "~+": "PWD", "~-": "OLDPWD" };
+  const variable = variables[prefix];
+  const named = prefix === "~root" ? "/root" : `/home/${prefix.slice(1)}`;
+  const [only = COMPUTED, ...more] = variable === undefined ? [named] : valuesOf(state, variable);
+  return [more.length > 0 ? COMPUTED : only, ...rest].join("/");
 }
 
 /** As the shell does with what a substitution printed. (A regular expression takes quadratic time for many line ends.) */
-function trimEnd(text: string): string {
+function withoutLineEnds(text: string): string {
   let end = text.length;
   while (text[end - 1] === "\n") end -= 1;
   return text.slice(0, end);

@@ -2,18 +2,18 @@
 
 /** `*`, `?` and `[...]` (which counts as any one character); everything else is literal. */
 export function matchesGlob(pattern: string, name: string): boolean {
-  const tokens = tokensOf(pattern);
+  const tokens = pattern.match(/\*+|\[[^\]]+\]|[\s\S]/g) ?? [];
   let token = 0;
   let letter = 0;
   let star = -1;
   let resume = 0;
   while (letter < name.length) {
     const current = tokens[token];
-    if (current === "*") {
+    if (current?.startsWith("*")) {
       star = token;
       resume = letter;
       token += 1;
-    } else if (current !== undefined && (current === "?" || current === name[letter])) {
+    } else if (current !== undefined && (current === "?" || current.length > 1 || current === name[letter])) {
       token += 1;
       letter += 1;
     } else if (star !== -1) {
@@ -21,18 +21,11 @@ export function matchesGlob(pattern: string, name: string): boolean {
       resume += 1;
       letter = resume;
       token = star + 1;
-    } else {
-      return false;
-    }
+    } else return false;
   }
-  return tokens.slice(token).every((rest) => rest === "*");
+  return tokens.slice(token).every((rest) => rest.startsWith("*"));
 }
 
 export function isGlob(text: string): boolean {
   return /[*?]|\[[^\]]+\]/.test(text);
-}
-
-function tokensOf(pattern: string): readonly string[] {
-  const parts = pattern.match(/\*+|\[[^\]]+\]|[\s\S]/g) ?? [];
-  return parts.map((part) => (part.startsWith("*") ? "*" : part.length > 1 ? "?" : part));
 }

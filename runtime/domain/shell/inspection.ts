@@ -1,7 +1,7 @@
 /** What passes between the reader of a script and the rules for single programs. */
 
 import type { ShellState } from "./state.ts";
-import type { Stream } from "./stream.ts";
+import type { Stream } from "./streams.ts";
 
 export interface Finding {
   /** `refuse`: known to be dangerous. `ask`: undecidable here; a person has to decide. */
@@ -27,22 +27,37 @@ export interface Inspector {
   later(work: () => void): void;
   /** What `work` finds counts only where it is known to be dangerous, not where it is undecidable. */
   certain(work: () => void): void;
-  /** Reads `text` as a script, by the shell whose state this is; what it prints. */
-  script(text: string, state: ShellState, input: Stream): Stream;
+  /** Reads `text` as a script, in a shell of its own that starts as `state`; what it prints. Where `text` is computed, it asks. */
+  script(text: string, state: ShellState, input?: Stream): Stream;
+  /** The same in this very shell: it keeps what the text changes. */
+  evaluate(text: string, state: ShellState, input?: Stream): Stream;
   /** Reads one command given as its words; what it prints. */
-  command(words: readonly string[], state: ShellState, input: Stream): Stream;
+  command(words: readonly string[], state: ShellState, input?: Stream): Stream;
 }
 
 /** Operands: what is no option. After `--` everything is one; options in `valued` take the next word with them. */
-export function operandsOf(args: readonly string[], valued: readonly string[] = []): readonly string[] {
+export function operandsOf(args: readonly string[], valued?: string): readonly string[] {
+  const options = valued?.split(" ");
   const operands: string[] = [];
   for (let at = 0; at < args.length; at += 1) {
     const arg = args[at] ?? "";
     if (arg === "--") return [...operands, ...args.slice(at + 1)];
-    if (valued.includes(arg)) at += 1;
+    if (options?.includes(arg)) at += 1;
     else if (arg === "-" || !arg.startsWith("-")) operands.push(arg);
   }
   return operands;
+}
+
+/** Everything from the first operand on: options of a wrapped command are not the wrapper's. */
+export function operandsFrom(args: readonly string[], valued = ""): readonly string[] {
+  const options = valued.split(" ");
+  for (let at = 0; at < args.length; at += 1) {
+    const arg = args[at] ?? "";
+    if (arg === "--") return args.slice(at + 1);
+    if (options.includes(arg)) at += 1;
+    else if (!arg.startsWith("-") || arg === "-") return args.slice(at);
+  }
+  return [];
 }
 
 /** Whether a single-letter option is given, alone or among others (`-rf`), or a long one by its name. */

@@ -1,8 +1,32 @@
-/** What a path in a command means for the machine: whose it is, and what deleting, writing or reading it would do. */
+/** What a path in a command means for the machine: whose it is, what is read there, and what deleting or writing it would do. */
 
 import { posix } from "node:path";
 import { isWithin } from "../workspace-path.ts";
-import { HOME, MAX_PATH_CHARS, UNKNOWN } from "./state.ts";
+import type { Inspector } from "./inspection.ts";
+import type { ShellState } from "./state.ts";
+import { type Stream, textStream } from "./streams.ts";
+import { COMPUTED, HOME, MAX_PATH_CHARS, PROCESS, VALUE } from "./values.ts";
+
+/** Absolute and normalised, by the first directory in which the shell may be. */
+export function absolutePath(path: string, state: ShellState): string {
+  return posix.isAbsolute(path) ? posix.normalize(path) : posix.join(state.directories[0] ?? COMPUTED, path);
+}
+
+/** What is read from this path: a process substitution, a file of the script's own making, or one that was there. */
+export function readingOf(path: string, state: ShellState): Stream {
+  if (path.startsWith(PROCESS)) return textStream(path.slice(PROCESS.length));
+  return state.files.get(absolutePath(path, state)) ?? { kind: "file" };
+}
+
+/** Whether the path is the standard input under another name. */
+export function isStandardInput(path: string): boolean {
+  return path === "-" || /^\/dev\/(stdin|fd\/0)$|^\/proc\/(self|\$\$)\/fd\/0$/.test(path);
+}
+
+/** A path as a person reads it. */
+export function readable(path: string): string {
+  return path.replaceAll(HOME, "~").replaceAll(COMPUTED, "...").replaceAll(VALUE, "...").replaceAll(PROCESS, "");
+}
 
 export type Territory =
   | "root"
@@ -39,7 +63,7 @@ export function territoriesOf(path: string, directories: readonly string[], work
 
 function territoryOf(path: string, workspace: string): Territory {
   const normal = posix.normalize(path);
-  if (normal.startsWith(UNKNOWN)) return "unknown";
+  if (normal.startsWith(COMPUTED) || normal.startsWith(VALUE)) return "unknown";
   if (normal === workspace) return "workspace";
   if (isWithin(workspace, normal)) return "inside";
   if (normal === "/") return "root";
@@ -57,11 +81,6 @@ function withoutCatchAll(path: string): string {
   const normal = posix.normalize(path).replace(/(?<=.)\/$/, "");
   const parent = normal.replace(/\/(\.?[*?]+|\.\[[^\]/]*\]\*|\*\.\*)$/, "");
   return parent === "" ? "/" : parent;
-}
-
-/** Whether only a run could show where the path begins: it may be any. */
-export function isComputed(path: string): boolean {
-  return path.startsWith(UNKNOWN);
 }
 
 /** Why deleting this must not happen; null where it may. Deleting is treated as if it were recursive. */
@@ -103,10 +122,27 @@ export function ownershipReason(path: string, directories: readonly string[], wo
   });
 }
 
-function firstReason(territories: readonly Territory[], reasons: Partial<Record<Territory, string>>): string | null {
-  for (const territory of territories) {
-    const reason = reasons[territory];
-    if (reason) return reason;
+type ReasonOf = (path: string, directories: readonly string[], workspace: string) => string | null;
+
+/** Refuses what must not be done to these paths; asks where they are computed. `what`: "what it deletes". */
+export function checkPaths(
+  paths: readonly string[],
+  state: ShellState,
+  inspector: Inspector,
+  reasonOf: ReasonOf,
+  what = "what it writes to",
+): void {
+  for (const path of paths) {
+    const reason = reasonOf(path, state.directories, inspector.workspace);
+    const relative = path !== "" && !path.startsWith("/");
+    if (reason) inspector.refuse(reason);
+    else if (path.includes(COMPUTED) || (relative && state.directories.some((from) => from.includes(COMPUTED))))
+      inspector.ask(`${what} is computed while it runs`);
+    // What is written to by a listed name is there; what is deleted by it may be everything.
+    else if (reasonOf !== writeReason && path.startsWith(VALUE)) inspector.ask(`${what} is computed while it runs`);
   }
-  return null;
+}
+
+function firstReason(territories: readonly Territory[], reasons: Partial<Record<Territory, string>>): string | null {
+  return territories.map((territory) => reasons[territory]).find((reason) => reason !== undefined) ?? null;
 }

@@ -1,12 +1,11 @@
 /**
- * Reads a script as the shell would run it, without running it: statement by statement, with variables, directories,
- * functions and what flows through pipes followed as far as they can be, and every command shown to the rules.
+ * Reads a script as the shell would run it, without running it: statement by statement, with constant variables,
+ * directories and functions followed, and every command shown to the rules. What a run would compute is a mark.
  */
 
 import {
   type Assignment,
   type Command,
-  type CommandNode,
   forEachChild,
   type ParsedScript,
   parse,
@@ -15,14 +14,14 @@ import {
 } from "unbash";
 import { readBuiltin } from "./builtins.ts";
 import { createExpander, type Fields } from "./expand.ts";
-import { createFindings } from "./findings.ts";
 import type { Finding, Inspector } from "./inspection.ts";
-import { checkInvocation, outputOf } from "./programs.ts";
+import { outputOf } from "./outputs.ts";
+import { checkInvocation } from "./programs.ts";
 import { createRedirections } from "./redirections.ts";
 import { callsItself, spawnsItself } from "./self-starting.ts";
-import { assign, bounded, fork, MAX_ALTERNATIVES, type ShellState, UNKNOWN } from "./state.ts";
-import { NOTHING, SILENCE, type Stream } from "./stream.ts";
-import { concatenate, either, textsOf } from "./streams.ts";
+import { assign, fork, type ShellState, valuesOf } from "./state.ts";
+import { concatenate, either, SILENCE, type Stream, textsOf } from "./streams.ts";
+import { bounded, COMPUTED, choicesOf, isMarked } from "./values.ts";
 import { checkVariable } from "./variables.ts";
 import { calledProgram } from "./words.ts";
 
@@ -33,43 +32,54 @@ const MAX_DEPTH = 40;
 
 /** All findings, the first of each reason only. */
 export function readScript(text: string, start: ShellState, workspace: string): readonly Finding[] {
-  const findings = createFindings();
+  const findings = new Map<string, Finding>();
   const calls: string[] = [];
   const postponed: (() => void)[] = [];
+  let certainOnly = 0;
   let commands = 0;
   let steps = 0;
   let depth = 0;
+  const note = (action: Finding["action"], reason: string) => {
+    if (!findings.has(reason)) findings.set(reason, { action, reason });
+  };
   const inspector: Inspector = {
     workspace,
-    refuse: (reason) => findings.note("refuse", reason),
-    ask: (reason) => findings.note("ask", reason),
-    certain: findings.certain,
+    refuse: (reason) => note("refuse", reason),
+    ask: (reason) => {
+      if (certainOnly === 0) note("ask", reason);
+    },
+    certain(work) {
+      certainOnly += 1;
+      work();
+      certainOnly -= 1;
+    },
     later: (work) => postponed.push(work),
-    script: (source, state, input) => script(parse(source), state, input),
-    command: run,
+    script: (source, state, input) => inspector.evaluate(source, fork(state), input),
+    evaluate(source, state, input = SILENCE) {
+      if (source.includes(COMPUTED)) inspector.ask("a part of the text that it runs is computed while it runs");
+      return script(parse(source), state, input);
+    },
+    command: (words, state, input = SILENCE) => run(words, state, input),
   };
   const expander = createExpander(
-    (substituted, state) => textsOf(script(substituted, fork(state), NOTHING)),
+    (substituted, state) => textsOf(script(substituted, fork(state), SILENCE)),
     () => inspector.ask("a word of the command becomes too many words"),
   );
-
   const redirections = createRedirections(expander, inspector);
 
   function script(parsed: ParsedScript, state: ShellState, input: Stream): Stream {
     if (parsed.errors?.length) inspector.ask("the shell syntax could not be understood");
-    return sequence(parsed.commands, state, input);
+    return inOrder(parsed.commands, (node) => visit(node, state, input));
   }
 
-  function sequence(nodes: readonly SyntaxNode[], state: ShellState, input: Stream): Stream {
-    return nodes.map((node) => visit(node, state, input)).reduce(concatenate, SILENCE);
+  function tooLong(): Stream {
+    note("ask", "the command is too long or too intricate to be judged");
+    return SILENCE;
   }
 
   function visit(node: SyntaxNode, state: ShellState, input: Stream): Stream {
     steps += 1;
-    if (depth >= MAX_DEPTH || steps > MAX_STEPS) {
-      inspector.ask("the command is too long or too intricate to be judged");
-      return SILENCE;
-    }
+    if (depth >= MAX_DEPTH || steps > MAX_STEPS) return tooLong();
     depth += 1;
     try {
       return visitNode(node, state, input);
@@ -84,166 +94,109 @@ export function readScript(text: string, start: ShellState, workspace: string): 
         if (node.background && callsItself(node, "$0")) inspector.refuse("it starts itself over and over (fork bomb)");
         return visit(node.command, state, input);
       case "CompoundList":
-        return sequence(node.commands, state, input);
+        return inOrder(node.commands, (command) => visit(command, state, input));
       case "AndOr":
-        return node.commands
-          .map((command, index) =>
-            node.operators[index - 1] === "||"
-              ? perhaps(state, () => visit(command, state, input))
-              : visit(command, state, input),
-          )
-          .reduce(concatenate, SILENCE);
+        return inOrder(node.commands, (command, index) => {
+          const certain = node.operators[index - 1] !== "||";
+          return certain ? visit(command, state, input) : perhaps(state, () => visit(command, state, input));
+        });
       case "Pipeline":
         if (node.commands.length === 1 && node.commands[0]) return visit(node.commands[0], state, input);
         if (callsItself(node, "$0")) inspector.refuse("it starts itself over and over (fork bomb)");
-        return node.commands.reduce<Stream>(
-          (stream, command: CommandNode) => visit(command, fork(state), stream),
-          input,
-        );
+        return node.commands.reduce<Stream>((stream, command) => visit(command, fork(state), stream), input);
       case "Command":
         return simpleCommand(node, state, input);
       case "Redirected":
         return visit(node.command, state, redirections.apply(node.redirects, state, input));
-      case "If":
-        return perhaps(state, () =>
-          [
-            node.clause,
-            node.then,
-            ...node.elif.flatMap(({ clause, then }) => [clause, then]),
-            ...(node.else ? [node.else] : []),
-          ]
-            .map((part) => visit(part, state, input))
-            .reduce(concatenate, SILENCE),
-        );
       case "For":
       case "Select": {
-        const values = node.wordlist
-          ? node.wordlist.flatMap((word) => expander.fields(word, state).flat())
-          : (state.positional ?? [UNKNOWN]);
+        const values = node.wordlist?.flatMap((word) => expander.fields(word, state).flat()) ?? state.positional;
         if (values.length > 0) state.variables.set(node.name.value, bounded(values));
         return perhaps(state, () => visit(node.body, state, input));
       }
-      case "While":
-        return perhaps(state, () => concatenate(visit(node.clause, state, input), visit(node.body, state, input)));
-      case "ArithmeticFor":
-        nestedScripts(node, state);
-        return perhaps(state, () => visit(node.body, state, input));
-      case "Case":
-        expander.texts(node.word, state);
-        return perhaps(state, () =>
-          node.items.map((item) => visit(item.body, state, input)).reduce(concatenate, SILENCE),
-        );
       case "Subshell":
+      case "Coproc":
         return visit(node.body, fork(state), input);
-      case "BraceGroup":
-        return visit(node.body, state, input);
       case "Function":
         state.functions.set(node.name.value, node.body);
         if (spawnsItself(node.body, node.name.value))
           inspector.refuse("the function starts itself over and over (fork bomb)");
         return SILENCE;
-      case "Coproc":
-        return visit(node.body, fork(state), input);
+      case "BraceGroup":
+        return visit(node.body, state, input);
       default:
-        nestedScripts(node, state);
-        return SILENCE;
+        // Branches and loops with their bodies; words, tests and arithmetic with the scripts in them.
+        return perhaps(state, () => inOrder(childrenOf(node), (child) => visitPart(child, state, input)));
     }
   }
 
-  /** Scripts inside words that are not expanded here: tests, arithmetic. */
-  function nestedScripts(node: SyntaxNode, state: ShellState): void {
-    forEachChild(node, (child) => {
-      if (child.type === "Script") script(child, fork(state), NOTHING);
-      else if (child.type === "CompoundList") return;
-      else nestedScripts(child, state);
-    });
+  function visitPart(node: SyntaxNode, state: ShellState, input: Stream): Stream {
+    if (/^(CompoundList|Elif|CaseItem)$/.test(node.type)) return visit(node, state, input);
+    expander.nestedScripts(node, state);
+    return SILENCE;
   }
 
   function simpleCommand(node: Command, state: ShellState, input: Stream): Stream {
     const from = redirections.apply(node.redirects, state, input);
     for (const entry of node.prefix) if (entry.type === "Assignment") assignment(entry, state, node.name === undefined);
     if (!node.name) return node.redirects.some(({ operator }) => operator === "<") ? from : SILENCE;
-    const forms = wordForms([node.name, ...node.args], state, isNeverSet(node.name, state));
-    const outputs = forms.map((words) => run(words, state, from));
+    const outputs = wordForms([node.name, ...node.args], state).map((words) => run(words, state, from));
     const output = outputs.reduce(either, outputs[0] ?? SILENCE);
     redirections.record(node.redirects, state, output);
     return output;
   }
 
   function assignment(node: Assignment, state: ShellState, lasting: boolean): void {
+    const before = node.append ? (state.variables.get(node.name) ?? [""]) : [""];
     if (node.value.type === "ArrayValue") {
       const elements = node.value.elements.flatMap((word) => expander.fields(word, state)[0] ?? []);
-      state.arrays.set(node.name, elements);
-      assign(state, node.name, [elements[0] ?? ""]);
+      // Elements with keys of their own are not followed.
+      const keyed = elements.some((element) => element.startsWith("["));
+      assign(state, node.name, keyed ? [COMPUTED] : before.map((old) => [old, ...elements].join(" ").trim()));
       return;
     }
     const values = expander.texts(node.value, state);
     for (const value of values) checkVariable(node.name, value, state, inspector);
-    if (!lasting) return;
-    assign(
-      state,
-      node.name,
-      node.append
-        ? bounded((state.variables.get(node.name) ?? [""]).flatMap((old) => values.map((value) => old + value)))
-        : values,
-    );
+    if (node.index) expander.nestedScripts(node.index, state);
+    const all = node.index ? [COMPUTED] : before.flatMap((old) => values.map((value) => old + value));
+    // For one command alone: it may read the variable, and what comes after finds the value from before.
+    if (!lasting) state.conditional += 1;
+    assign(state, node.name, all);
+    if (!lasting) state.conditional -= 1;
   }
 
   /** The possible forms of a command's words. Too many forms become one that holds every possible word. */
-  function wordForms(words: readonly (Word | Assignment)[], state: ShellState, bareName: boolean): readonly Fields[] {
-    const expanded = words.map((word, index) => {
-      if (word.type === "Assignment") return assignmentFields(word, state);
-      const alternatives = expander.fields(word, state);
-      // A variable that nothing sets is empty, and a command's name then the next word.
-      return bareName && index === 0 ? alternatives.filter((fields) => !fields[0]?.includes(UNKNOWN)) : alternatives;
-    });
-    const count = expanded.reduce((product, alternatives) => product * alternatives.length, 1);
-    if (count <= MAX_ALTERNATIVES) {
-      let forms: string[][] = [[]];
-      for (const alternatives of expanded) {
-        const [only] = alternatives;
-        if (alternatives.length === 1 && only) for (const form of forms) for (const field of only) form.push(field);
-        else forms = forms.flatMap((form) => alternatives.map((fields) => [...form, ...fields]));
-      }
-      return forms;
-    }
-    const [names = [[]], ...rest] = expanded;
-    const args = rest.flatMap((alternatives) => [...new Set(alternatives.flat())]);
-    return names.map((name) => [...name, ...args]);
+  function wordForms([name, ...rest]: readonly [Word, ...(Word | Assignment)[]], state: ShellState): readonly Fields[] {
+    const fields = expander.fields(name, state);
+    // A variable that nothing sets is empty, and a command's name then the next word.
+    const names = isNeverSet(name, state) ? fields.filter(([first = ""]) => !isMarked(first)) : fields;
+    const args = rest.map((word) =>
+      word.type === "Word" ? expander.fields(word, state) : assignmentFields(word, state),
+    );
+    const forms = choicesOf([names, ...args]);
+    if (forms) return forms.map((words) => words.flat());
+    return names.map((fields) => [...fields, ...args.flatMap((alternatives) => [...new Set(alternatives.flat())])]);
   }
 
   function isNeverSet(word: Word, state: ShellState): boolean {
+    if (!word.parts) return false;
     const variable = /^"?\$\{?([A-Za-z_]\w*)\}?"?$/.exec(word.text)?.[1];
-    return variable !== undefined && !state.variables.has(variable) && !state.sourced;
+    return variable !== undefined && !state.variables.has(variable) && !valuesOf(state, variable).includes(COMPUTED);
   }
 
   function assignmentFields(node: Assignment, state: ShellState): readonly Fields[] {
-    if (node.value.type === "ArrayValue") {
-      assignment(node, state, true);
-      return [[node.name]];
-    }
-    return expander.texts(node.value, state).map((value) => [`${node.name}=${value}`]);
+    if (node.value.type === "Word") return expander.texts(node.value, state).map((value) => [`${node.name}=${value}`]);
+    assignment(node, state, true);
+    return [[node.name]];
   }
 
   function run(words: readonly string[], state: ShellState, input: Stream): Stream {
     commands += 1;
-    if (commands > MAX_COMMANDS || depth >= MAX_DEPTH) {
-      inspector.ask("the command is too long or too intricate to be judged");
-      return SILENCE;
-    }
-    const name = words[0];
-    if (name === undefined || name === "") return SILENCE;
+    if (commands > MAX_COMMANDS || depth >= MAX_DEPTH) return tooLong();
+    const [name = "", ...args] = words;
+    if (name === "") return SILENCE;
     const body = state.functions.get(name);
-    if (body && !calls.includes(name)) {
-      calls.push(name);
-      const inner = { ...state, positional: words.slice(1) };
-      const output = visit(body, inner, input);
-      state.directories = inner.directories;
-      calls.pop();
-      return output;
-    }
-    if (body) return SILENCE;
-    const args = words.slice(1);
+    if (body) return call(name, body, args, state, input);
     const builtin = readBuiltin({ program: name, args, input, state }, inspector);
     if (builtin) return builtin;
     const program = calledProgram(name, state, workspace);
@@ -252,16 +205,26 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     depth += 1;
     try {
       const invocation = { program: program.name, args, input, state };
-      return checkInvocation(invocation, inspector) ?? outputOf(invocation);
+      return checkInvocation(invocation, inspector) ?? outputOf(invocation, workspace);
     } finally {
       depth -= 1;
     }
   }
 
+  function call(name: string, body: SyntaxNode, args: readonly string[], state: ShellState, input: Stream): Stream {
+    if (calls.includes(name)) return SILENCE;
+    calls.push(name);
+    const inner = { ...state, positional: args };
+    const output = visit(body, inner, input);
+    state.directories = inner.directories;
+    calls.pop();
+    return output;
+  }
+
   function unknownProgram(args: readonly string[], state: ShellState): Stream {
     // Whatever it is called: with such arguments it deletes.
     if (args.some((arg) => /^-[a-zA-Z]*[rRf]|^--(recursive|force|no-preserve-root)/.test(arg)))
-      inspector.command(["rm", ...args], state, NOTHING);
+      inspector.command(["rm", ...args], state);
     inspector.ask("the name of a command is computed while it runs");
     return { kind: "program", program: "an unknown command" };
   }
@@ -269,23 +232,35 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   /** A program of the workspace; when the script wrote it itself, its text is known. */
   function ownProgram(path: string, state: ShellState): Stream {
     const written = state.files.get(path);
-    if (written?.kind === "text") for (const text of written.texts) inspector.script(text, fork(state), NOTHING);
+    if (written?.kind === "text") for (const text of written.texts) inspector.script(text, state);
     if (written?.kind === "program")
       inspector.refuse(`it runs what ${written.program} printed without anyone having looked at it`);
     return { kind: "program", program: path };
   }
 
-  /** Runs `work` as something that may not happen. */
-  function perhaps(state: ShellState, work: () => Stream): Stream {
-    state.conditional += 1;
-    try {
-      return work();
-    } finally {
-      state.conditional -= 1;
-    }
-  }
-
-  script(parse(text), start, NOTHING);
+  script(parse(text), start, SILENCE);
   for (let work = postponed.shift(); work; work = postponed.shift()) work();
-  return findings.list();
+  return [...findings.values()];
+}
+
+/** Runs `work` as something that may not happen. */
+function perhaps(state: ShellState, work: () => Stream): Stream {
+  state.conditional += 1;
+  try {
+    return work();
+  } finally {
+    state.conditional -= 1;
+  }
+}
+
+function inOrder<Node>(nodes: readonly Node[], read: (node: Node, index: number) => Stream): Stream {
+  return nodes.map(read).reduce(concatenate, SILENCE);
+}
+
+function childrenOf(node: SyntaxNode): readonly SyntaxNode[] {
+  const children: SyntaxNode[] = [];
+  forEachChild(node, (child) => {
+    children.push(child);
+  });
+  return children;
 }

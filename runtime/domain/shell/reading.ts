@@ -1,12 +1,14 @@
-/** Commands that would show the content of files with secrets. */
+/** Commands that would show the content of files: those with secrets are refused, and computed ones asked about. */
 
-import { readable } from "./files.ts";
 import { hasOption, type Inspector, type Invocation, operandsOf, optionValue } from "./inspection.ts";
-import { isSecretPath } from "./secrets.ts";
+import { absolutePath, readable } from "./paths.ts";
+import { isSecretPath, mayBeSecret } from "./secrets.ts";
+import type { ShellState } from "./state.ts";
+import { COMPUTED, PROCESS } from "./values.ts";
 
-/** They name files without showing what is in them. */
+/** What they are given they do not read: words, names of files, numbers. */
 const NOT_READING = new Set(
-  "[ [[ basename chgrp chmod chown dirname du echo export file find fd ls mkdir mktemp mv printf realpath readlink rm rmdir set stat tee test touch tree unlink wc which md5sum sha1sum sha256sum truncate".split(
+  ": [ [[ basename break cd chgrp chmod chown continue dirname du echo exit export expr false file find fd kill let local ls mkdir mktemp mv popd printf pushd realpath readlink return rm rmdir seq set shift sleep stat tee test touch tree true unlink wait wc which md5sum sha1sum sha256sum truncate".split(
     " ",
   ),
 );
@@ -14,52 +16,74 @@ const NOT_READING = new Set(
 const PATTERN_FIRST = new Set("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk jq yq perl".split(" "));
 /** Subcommands of git that print file contents. */
 const GIT_READERS = new Set("show diff cat-file blame annotate grep difftool log stash archive".split(" "));
-const CONTAINER_TOOLS = new Set("docker docker-compose podman nerdctl".split(" "));
+export const CONTAINER_TOOLS = new Set("docker docker-compose podman nerdctl".split(" "));
+/** Options whose value is text, which no file is read for. */
+const TEXT_OPTIONS =
+  /^((docker|podman|nerdctl) ((build|buildx) (-t|--tag|--build-arg|--label)|(run|create|exec) (-e|--env|--name|-l|--label))|gh \w+ (-t|--title|-b|--body|-n|--notes)|[gm]?awk .*-v)$/s;
+/** Data, headers and users of curl that begin with text of the command: no `@` makes a file of the rest. */
+const CURL_TEXT = /^(-d|--data|--data-raw|--json|-H|--header|-u|--user|-A) [^@]/s;
 
-export function refuseSecrets(invocation: Invocation, inspector: Inspector): void {
-  for (const path of readPaths(invocation)) {
-    if (isSecretPath(path)) inspector.refuse(`it reads ${readable(path)}, which holds secrets`);
+export function checkReading(invocation: Invocation, inspector: Inspector): void {
+  const { program, args } = invocation;
+  if (program === "git") {
+    const command = args.indexOf(operandsOf(args, "-C -c")[0] ?? "");
+    if (args.slice(0, command + 1).some((arg) => arg.includes(COMPUTED)))
+      inspector.ask("what git is called with is computed while it runs");
   }
+  for (const path of readPaths(invocation)) checkReadPath(path, invocation.state, inspector);
+}
+
+export function checkReadPath(path: string, state: ShellState, inspector: Inspector): void {
+  // In the workspace the name says enough.
+  const outside = state.directories.some((from) => !`${from}/`.startsWith(`${inspector.workspace}/`));
+  const absolute = outside ? absolutePath(path, state) : path;
+  if (isSecretPath(path) || (outside && isSecretPath(absolute)))
+    inspector.refuse(`it reads ${readable(path)}, which holds secrets`);
+  else if (path.startsWith(PROCESS)) return;
+  else if (path.includes(COMPUTED)) inspector.ask("what it reads is computed while it runs");
+  else if (mayBeSecret(absolute)) inspector.ask(`${readable(path)} may be a file that holds secrets`);
 }
 
 /** Words of the command that may be files whose content it shows or passes on. */
 function readPaths({ program, args }: Invocation): readonly string[] {
   if (NOT_READING.has(program)) return [];
-  if (program === "git") return GIT_READERS.has(operandsOf(args, ["-C", "-c"])[0] ?? "") ? args.flatMap(variants) : [];
+  if (program === "git") return GIT_READERS.has(operandsOf(args, "-C -c")[0] ?? "") ? args.flatMap(variants) : [];
   if (
     (program === "sed" && hasOption(args, "i", "--in-place")) ||
     (/grep$|^rg$/.test(program) && hasOption(args, "qclL", "--quiet", "--count"))
   )
     return [];
   if (program === "cp" || program === "install" || program === "scp" || program === "rsync") {
-    const into = optionValue(args, "-t", "--target-directory") !== undefined;
-    const operands = operandsOf(args, ["-m", "-o", "-g", "-S", "-i", "-P", "-e", "--exclude", "--include", "-t"]);
-    return into ? operands : operands.slice(0, -1);
+    const operands = operandsOf(args, "-m -o -g -S -i -P -e --exclude --include -t");
+    return optionValue(args, "-t", "--target-directory") === undefined ? operands.slice(0, -1) : operands;
   }
-  return withoutExclusions(program, withoutPattern(program, args)).flatMap(variants);
+  return withoutTexts(program, withoutPattern(program, args)).flatMap(variants);
 }
 
 function withoutPattern(program: string, args: readonly string[]): readonly string[] {
-  if (
-    !PATTERN_FIRST.has(program) ||
-    hasOption(args, "", "--regexp", "--file") ||
-    args.some((arg) => /^-[a-zA-Z]*[ef]$/.test(arg))
-  ) {
-    // The word after -e is a pattern too.
-    return args.filter((_, at) => !(PATTERN_FIRST.has(program) && /^-[a-zA-Z]*e$/.test(args[at - 1] ?? "")));
+  if (!PATTERN_FIRST.has(program)) return args;
+  const given = hasOption(args, "", "--regexp", "--file") || args.some((arg) => /^-[a-zA-Z]*[ef]$/.test(arg));
+  const first = operandsOf(args, "-A -B -C -m -g -t -v -F --glob")[0] ?? "";
+  const pattern = given ? -1 : args.indexOf(first);
+  // The word after -e is a pattern too; `--arg name value` of jq is text.
+  return args.filter((_, at) => at !== pattern && !/^-[a-zA-Z]*e$/.test(args[at - 1] ?? "") && !isArgument(at));
+
+  function isArgument(at: number): boolean {
+    return program === "jq" && [1, 2].some((distance) => /^--arg(json)?$/.test(args[at - distance] ?? ""));
   }
-  const pattern = operandsOf(args, ["-A", "-B", "-C", "-m", "-g", "-t", "-v", "-F", "--arg", "--glob"])[0];
-  const at = pattern === undefined ? -1 : args.indexOf(pattern);
-  return at === -1 ? args : args.filter((_, index) => index !== at);
 }
 
-function withoutExclusions(program: string, args: readonly string[]): readonly string[] {
+/** Without values of options that are no files to be read: exclusions, names of containers, headers. */
+function withoutTexts(program: string, args: readonly string[]): readonly string[] {
   return args.filter((arg, at) => {
-    if (/^--(exclude|ignore|skip)/.test(arg) || /^--(exclude|ignore|skip)[a-z-]*$/.test(args[at - 1] ?? ""))
-      return false;
+    const before = args[at - 1] ?? "";
+    if (/^--(exclude|ignore|skip)/.test(arg) || /^--(exclude|ignore|skip)[a-z-]*$/.test(before)) return false;
     // Containers are given a file of variables by its name; its content is not shown.
-    const named = arg.startsWith("--env-file") || args[at - 1] === "--env-file";
-    return !(named && CONTAINER_TOOLS.has(program));
+    if ((arg.startsWith("--env-file") || before === "--env-file") && CONTAINER_TOOLS.has(program)) return false;
+    if (!arg.includes(COMPUTED)) return true;
+    const start = arg.slice(0, arg.indexOf(COMPUTED));
+    if (program === "curl") return !/^https?:\/\//.test(start) && !CURL_TEXT.test(`${before} ${start}`);
+    return !TEXT_OPTIONS.test(`${program} ${operandsOf(args)[0] ?? ""} ${before}`);
   });
 }
 

@@ -2,13 +2,12 @@
 
 import type { Redirection } from "unbash";
 import type { Expander } from "./expand.ts";
-import { absolutePath, readable, readingOf } from "./files.ts";
 import type { Inspector } from "./inspection.ts";
-import { writeReason } from "./paths.ts";
-import { isSecretPath } from "./secrets.ts";
-import { PROCESS, type ShellState } from "./state.ts";
-import type { Stream } from "./stream.ts";
-import { concatenate } from "./streams.ts";
+import { absolutePath, checkPaths, readingOf, writeReason } from "./paths.ts";
+import { checkReadPath } from "./reading.ts";
+import type { ShellState } from "./state.ts";
+import { concatenate, type Stream, textStream } from "./streams.ts";
+import { PROCESS } from "./values.ts";
 
 export interface Redirections {
   /** Judges them; what the command reads afterwards. */
@@ -21,28 +20,24 @@ export function createRedirections(expander: Expander, inspector: Inspector): Re
   function apply(redirects: readonly Redirection[], state: ShellState, input: Stream): Stream {
     let from = input;
     for (const entry of redirects) {
-      const descriptor = entry.descriptor?.type === "FileDescriptor" ? entry.descriptor.value : undefined;
+      const isInput = !entry.descriptor || (entry.descriptor.type === "FileDescriptor" && entry.descriptor.value === 0);
       if (entry.type === "HereDoc") {
         const texts = entry.body.parts ? expander.partTexts(entry.body.parts, state) : [entry.body.text];
-        if ((descriptor ?? 0) === 0) from = { kind: "text", texts };
+        if (isInput) from = textStream(...texts);
         continue;
       }
       const targets = entry.target ? expander.texts(entry.target, state) : [];
       if (entry.type === "HereString") {
-        if ((descriptor ?? 0) === 0) from = { kind: "text", texts: targets.map((text) => `${text}\n`) };
+        if (isInput) from = textStream(...targets.map((text) => `${text}\n`));
         continue;
       }
-      const file = targets.filter((target) => !/^(\d+-?|-)$/.test(target));
-      if (entry.operator === "<" || entry.operator === "<&" || entry.operator === "<>") {
-        for (const target of file)
-          if (isSecretPath(target)) inspector.refuse(`it reads ${readable(target)}, which holds secrets`);
-        if ((descriptor ?? 0) === 0 && file[0] !== undefined) from = readingOf(file[0], state);
+      const files = targets.filter((target) => !/^(\d+-?|-)$/.test(target));
+      if (entry.operator.startsWith("<")) {
+        for (const target of files) checkReadPath(target, state, inspector);
+        if (isInput && files[0] !== undefined) from = readingOf(files[0], state);
       }
-      if (entry.operator === "<") continue;
-      for (const target of file) {
-        const reason = target.startsWith(PROCESS) ? null : writeReason(target, state.directories, inspector.workspace);
-        if (reason) inspector.refuse(reason);
-      }
+      const written = entry.operator === "<" ? [] : files.filter((target) => !target.startsWith(PROCESS));
+      checkPaths(written, state, inspector, writeReason);
     }
     return from;
   }

@@ -2,8 +2,8 @@
 
 import { posix } from "node:path";
 import { SECRET_FILE_NAMES } from "../../contracts/secret-files.ts";
-import { matchesGlob } from "./glob.ts";
-import { HOME, MAX_PATH_CHARS } from "./state.ts";
+import { isGlob, matchesGlob } from "./glob.ts";
+import { COMPUTED, HOME, MAX_PATH_CHARS } from "./values.ts";
 
 /** `.env.production` holds secrets, `.env.example` is made to be read. */
 const ENVIRONMENT_FILE =
@@ -22,6 +22,15 @@ const SECRET_PLACES: readonly RegExp[] = [
   /^\/run\/secrets\/.+/,
   /^\/dev\/mem$/,
 ];
+/** A glob for an absolute path that matches one of these may be meant for it. */
+const EXAMPLES = [
+  "/etc/shadow",
+  "/etc/gshadow",
+  "/etc/sudoers",
+  "/proc/self/environ",
+  "/proc/1/environ",
+  ...[".ssh/id_rsa", ".ssh/id_ed25519", ".aws/credentials", ".npmrc", ".netrc"].map((path) => `${HOME}/${path}`),
+];
 
 /** `path` as written in a command; relative ones are checked by their name only. */
 export function isSecretPath(path: string): boolean {
@@ -33,8 +42,19 @@ export function isSecretPath(path: string): boolean {
   return isSpecific(name) && SECRET_FILE_NAMES.some((secret) => matchesGlob(name, secret));
 }
 
-/** `*` matches anything and shows no intent; `.e*` and `id_*` were written for something. */
+/** Whether an absolute path may name a secret: by a glob, or in a directory that is computed. */
+export function mayBeSecret(path: string): boolean {
+  if (path.length > MAX_PATH_CHARS) return false;
+  if (path.startsWith(COMPUTED)) return EXAMPLES.some((secret) => posix.basename(secret) === posix.basename(path));
+  if (!path.startsWith("/") || !isGlob(path)) return false;
+  // A star of the shell does not match a slash.
+  const depth = path.split("/").length;
+  return EXAMPLES.some((secret) => secret.split("/").length === depth && matchesGlob(path, secret));
+}
+
+/** `*` matches anything and shows no intent; `.e*`, `id_*` and `?d_rsa` were written for something. */
 function isSpecific(glob: string): boolean {
-  const literal = glob.split(/[*?[]/)[0] ?? "";
-  return literal !== glob && (literal.startsWith(".") || literal.length >= 3);
+  if (!isGlob(glob)) return false;
+  const [first = "", ...rest] = glob.split(/[*?]|\[[^\]]*\]/);
+  return first.startsWith(".") || first.length >= 3 || first.length + rest.join("").length >= 5;
 }

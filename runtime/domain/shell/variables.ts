@@ -1,33 +1,45 @@
 /** Variables that make programs run something: setting one is treated as running its value. */
 
-import { absolutePath } from "./files.ts";
 import type { Inspector } from "./inspection.ts";
-import { territoriesOf } from "./paths.ts";
-import { fork, type ShellState } from "./state.ts";
-import { NOTHING } from "./stream.ts";
+import { absolutePath, territoriesOf } from "./paths.ts";
+import { assign, type ShellState } from "./state.ts";
+import { textsOf } from "./streams.ts";
+import { COMPUTED } from "./values.ts";
 
-/** Their value is a command line. */
-const COMMANDS = new Set(
-  "PAGER GIT_PAGER MANPAGER SYSTEMD_PAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF GIT_ASKPASS SSH_ASKPASS RSYNC_RSH BROWSER PROMPT_COMMAND ENV".split(
-    " ",
-  ),
-);
-/** The same behind a bar: `|command %s`. */
-const FILTERS = new Set(["LESSOPEN", "LESSCLOSE"]);
-/** Their value is a file that every shell runs first. */
-const SCRIPTS = new Set(["BASH_ENV"]);
+/** Their value is a command line, or the same behind a bar (`|command %s`). */
+const COMMANDS =
+  /^(PAGER|(GIT_|MAN|SYSTEMD_)PAGER|EDITOR|VISUAL|GIT_(SEQUENCE_)?EDITOR|GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|(GIT|SSH)_ASKPASS|RSYNC_RSH|BROWSER|PROMPT_COMMAND|ENV|LESSOPEN|LESSCLOSE)$/;
 /** Their value is a list of files that every program loads. */
-const LIBRARIES = new Set(["LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"]);
+const LIBRARIES = /^(LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES)$/;
+
+/** `NAME=value`, `NAME+=value`; the value is undefined where there is none. */
+export function splitAssignment(definition: string): [name: string, value: string | undefined] {
+  const [, name = definition, value] = /^([^=]*?)\+?=(.*)$/s.exec(definition) ?? [];
+  return [name, value];
+}
+
+/** `export`, `declare` and their like. */
+export function define(definition: string, state: ShellState, inspector: Inspector): void {
+  const [name, value] = splitAssignment(definition);
+  if (name.includes(COMPUTED)) {
+    state.sourced = true;
+    inspector.ask("which variable it sets is computed while it runs");
+  } else if (value !== undefined) {
+    checkVariable(name, value, state, inspector);
+    assign(state, name, [value]);
+  }
+}
 
 export function checkVariable(name: string, value: string, state: ShellState, inspector: Inspector): void {
-  if (COMMANDS.has(name)) inspector.script(value, fork(state), NOTHING);
-  else if (FILTERS.has(name)) inspector.script(value.replace(/^\|*-?/, ""), fork(state), NOTHING);
-  else if (SCRIPTS.has(name) && value !== "") {
+  if (COMMANDS.test(name)) inspector.script(value.replace(/^\|*-?/, ""), state);
+  else if (name === "BASH_ENV" && value !== "") {
+    // Every shell runs this file first.
     const written = state.files.get(absolutePath(value, state));
-    if (written?.kind === "text") for (const text of written.texts) inspector.script(text, fork(state), NOTHING);
+    if (written) for (const text of textsOf(written)) inspector.script(text, state);
     else inspector.refuse(`with ${name} every shell would run a file first`);
-  } else if (LIBRARIES.has(name)) {
-    // A name without a path is looked up among the system's libraries.
+  } else if (LIBRARIES.test(name)) {
+    if (value.includes(COMPUTED)) inspector.ask(`what every program would load by ${name} is computed while it runs`);
+    // A name without a path is searched among the system's libraries.
     const files = value.split(/[\s:]+/).filter((file) => file.includes("/"));
     const foreign = files.some(
       (file) => !territoriesOf(file, state.directories, inspector.workspace).includes("system"),

@@ -2,9 +2,10 @@
 
 import { posix } from "node:path";
 import { isWithin } from "../workspace-path.ts";
-import { absolutePath } from "./files.ts";
 import { isGlob, matchesGlob } from "./glob.ts";
-import { HOME, MAX_PATH_CHARS, PROCESS, type ShellState, UNKNOWN } from "./state.ts";
+import { absolutePath } from "./paths.ts";
+import type { ShellState } from "./state.ts";
+import { COMPUTED, HOME, isMarked, MAX_PATH_CHARS, PROCESS } from "./values.ts";
 
 export type CalledProgram =
   | { readonly kind: "known"; readonly name: string }
@@ -19,9 +20,9 @@ const GUESSED =
   );
 
 export function calledProgram(word: string, state: ShellState, workspace: string): CalledProgram {
-  if (word.startsWith(PROCESS)) return { kind: "unknown" };
   const base = posix.basename(word);
-  if (base.includes(UNKNOWN) || base === "" || base.length > MAX_PATH_CHARS) return { kind: "unknown" };
+  if (word.startsWith(PROCESS) || word.includes(COMPUTED) || isMarked(base) || base === "") return { kind: "unknown" };
+  if (base.length > MAX_PATH_CHARS) return { kind: "unknown" };
   if (isGlob(base)) {
     const guess = GUESSED.find((name) => matchesGlob(base, name));
     return guess === undefined ? { kind: "unknown" } : { kind: "known", name: guess };
@@ -29,7 +30,7 @@ export function calledProgram(word: string, state: ShellState, workspace: string
   if (word.includes("/")) {
     const path = absolutePath(word, state);
     const own = isWithin(workspace, path) || isWithin("/tmp", path) || isWithin(HOME, path);
-    if (own && !path.includes(UNKNOWN)) return { kind: "own", path };
+    if (own && !isMarked(path)) return { kind: "own", path };
   }
   return { kind: "known", name: base.toLowerCase() };
 }
