@@ -19,7 +19,7 @@ export function bossDatabase(database: Database, onUnavailable: () => void = () 
   return {
     executeSql: (text, values) =>
       withDriverErrors(
-        untilLocksAreFree(() =>
+        untilLocksAreFree(text, () =>
           values?.length
             ? database.query(text, values)
             : database.script(text, { statementTimeoutMs: BLOCK_TIMEOUT_MS }),
@@ -45,7 +45,9 @@ export function bossHandle(handle: Queryable): Db {
  * A statement that gave way to another session (a lock was held for too long, a deadlock) has left nothing behind and is sent again.
  * Statements give way while a newer node brings the tables of pg-boss up to date, and pg-boss itself does not repeat them.
  */
-async function untilLocksAreFree<T>(send: () => Promise<T>): Promise<T> {
+async function untilLocksAreFree<T>(text: string, send: () => Promise<T>): Promise<T> {
+  // An index that is built beside the work leaves its half, which the second attempt would take for the whole.
+  if (/\bconcurrently\b/i.test(text)) return send();
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await send();

@@ -169,8 +169,9 @@ export function createOutbox({ database, channels, attachments, connectedMs, log
       if (rows[0]?.more) kick();
     } catch (error) {
       const { code = undefined, retryable = true, details = {} } = error instanceof CairnError ? error : {};
+      const isAskedToWait = details.retryAfterS !== undefined;
       const isUnreachable = code === "CHANNEL_CONNECTION_LOST" && connectedMs(row.channel) < STEADY_MS;
-      const waitsFor = isUnreachable ? (details.retryAfterS === undefined ? UNREACHABLE : ASKED) : "";
+      const waitsFor = isAskedToWait ? ASKED : isUnreachable ? UNREACHABLE : "";
       const isFinal = row.attempts >= MAX_ATTEMPTS || !retryable;
       // As long as the platform asks for, where that is longer.
       const pauseS = Math.max(Math.min(2 ** Math.min(row.attempts, 16), MAX_PAUSE_S), details.retryAfterS ?? 0);

@@ -180,9 +180,13 @@ export type Fence = Pick<ClaimedTurn, "turnId" | "epoch">;
 
 /** What `last_error` of a message begins with that waits for its channel's connection; ASKED: for as long as the platform has asked for. */
 export const UNREACHABLE = "CHANNEL_CONNECTION_LOST: ";
-export const ASKED = "CHANNEL_CONNECTION_LOST, asked to wait: ";
-/** Of a turn's first pending message: others of its conversation wait for it, for some minutes, or until its channel is connected. */
-export const HOLDS_UP = "(created_at > now() - interval '5 minutes' or last_error like 'CHANNEL_CONNECTION_LOST%')";
+export const ASKED = "asked to wait: ";
+/**
+ * Of a turn's first pending message: others of its conversation wait for it, for some minutes, or as long as the platform has asked for,
+ * or until its channel is connected. A node that does not receive cannot tell whether it is: after an hour it is the message that fails.
+ */
+export const HOLDS_UP = `(created_at > now() - interval '5 minutes' or last_error like '${ASKED}%'
+  or (last_error like '${UNREACHABLE}%' and created_at > now() - interval '1 hour'))`;
 
 /** What the outbox sends; `OutboundMessage` is made of it when it is sent. */
 export interface OutboxPayload {

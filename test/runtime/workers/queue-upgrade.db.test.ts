@@ -88,6 +88,31 @@ describe.skipIf(lacks("postgresql"))("a fleet with two versions of pg-boss", { t
       expect(failedOnce.size).toBeGreaterThan(0);
     });
 
+    it("does not take the half of an index, which a lock has stopped, for the whole", async () => {
+      const database = await open({ fresh: true });
+      await database.query("create table built (n int)");
+      const { promise: locked, resolve } = Promise.withResolvers<void>();
+      const kept = database.transaction(async (tx) => {
+        await tx.query("insert into built values (1)");
+        resolve();
+        await tx.query("select pg_sleep(3)");
+      });
+      await locked;
+      const build = "create index concurrently if not exists built_n on built (n)";
+      const impatient: Database = Object.assign(Object.create(database), {
+        script: (sql: string) => database.script(sql, { lockTimeoutMs: 1_000 }),
+      });
+      const isBuilt = await bossDatabase(impatient)
+        .executeSql(build)
+        .then(
+          () => true,
+          () => false,
+        );
+      await kept;
+      const { rows } = await database.query("select indisvalid from pg_index where indexrelid = 'built_n'::regclass");
+      expect(rows).toEqual([{ indisvalid: isBuilt }]);
+    });
+
     it("starts the older one on the newer schema, and what the newer one has left is done", async () => {
       const database = await open({ fresh: true });
       const after = newer(database);

@@ -138,7 +138,7 @@ describeDatabase("the outbox", (open) => {
     const lost = (details = {}) => new ChannelError("CHANNEL_CONNECTION_LOST", "away", details);
 
     /** Two replies of one conversation; the first one has been tried for ten minutes, in vain. */
-    async function down({ connectedMs = 0, details = {} } = {}) {
+    async function down({ connectedMs = 0, details = {}, minutes = 10 } = {}) {
       const database = await open();
       const [first, second] = [await ended(database), await ended(database)];
       const id = `chat-${first}`;
@@ -167,9 +167,9 @@ describeDatabase("the outbox", (open) => {
         )
         .toBe(1);
       await database.query(
-        `update outbox set created_at = now() - interval '10 minutes', attempts = 9, sent_at = now() - interval '2 minutes',
+        `update outbox set created_at = now() - $2 * interval '1 minute', attempts = 9, sent_at = now() - interval '2 minutes',
            next_attempt_at = case when key = 'one' then now() + interval '180 seconds' else next_attempt_at end where channel = $1`,
-        [id],
+        [id, minutes],
       );
       outbox.kick();
       await outbox.drain();
@@ -211,6 +211,17 @@ describeDatabase("the outbox", (open) => {
       await outbox.connected(id);
       await outbox.drain();
       expect([tried, arrived]).toEqual([["one"], []]);
+    });
+
+    it("keeps the order during a pause that the platform has asked for, on a connection that has lasted, too", async () => {
+      const { outbox, tried } = await down({ connectedMs: 600_000, details: { retryAfterS: 900 } });
+      await outbox.drain();
+      expect(tried).toEqual(["one"]);
+    });
+
+    it("holds nothing up any more after an hour", async () => {
+      const { tried } = await down({ minutes: 61 });
+      await expect.poll(() => tried, { timeout: 10_000 }).toContain("two");
     });
 
     it("holds nothing up where the connection has lasted: it is the message that fails", async () => {
