@@ -86,12 +86,13 @@ describeDatabase("a chat channel", (open) => {
     const paused = await channel.hear(harness.message("hi"));
     await expect.poll(async () => ((await row(paused))?.pause ?? 0) > 3_000).toBe(true);
     expect(await row(paused)).toMatchObject({ state: "pending" });
-    // The replies behind it wait for it.
-    await database.query("update outbox set created_at = now() - interval '1 hour' where turn_id = $1", [paused]);
     platform.check = () => {
       throw new ChannelError("CHANNEL_REFUSED", "The bot was blocked.");
     };
     const refused = await channel.hear(harness.message("hi again"));
+    // The replies behind it wait until the pause is over.
+    await expect.poll(async () => (await row(refused))?.state).toBe("pending");
+    await database.query("update outbox set next_attempt_at = now() where turn_id = $1", [paused]);
     await expect.poll(async () => (await row(refused))?.state).toBe("failed");
   });
 
