@@ -16,6 +16,8 @@ import type { Steer, StoredReply, StoredStep } from "./turn-rows.ts";
 export interface LoopPorts {
   /** Whether the turn is the owner's: only then is a steer shown with the role of the system. */
   readonly owner: boolean;
+  /** Random, made for this attempt: marks replies of other agents as data. */
+  readonly mark: string;
   /** One reply; text is passed to `say` as it arrives. `interrupted`: see ModelCall.onInterrupted. */
   ask(
     messages: readonly Message[],
@@ -65,7 +67,7 @@ export async function runAgentLoop(
   signal: AbortSignal,
   progress: LoopProgress,
 ): Promise<void> {
-  const resumed = resumeTurn(steps, ports.owner);
+  const resumed = resumeTurn(steps, ports.owner, ports.mark);
   const messages = [...base, ...resumed.messages];
   const usedCallIds = new Set(resumed.callIds);
   let { iterations, pending } = resumed;

@@ -7,6 +7,7 @@
 import { type Message, NO_USAGE, type ToolCall, type Usage } from "../../contracts/message.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
 import { continuationMessages } from "../../domain/continuation.ts";
+import { subagentReply } from "../../domain/subagent-reply.ts";
 import type { StoredAnswer, StoredReply, StoredStep } from "./turn-rows.ts";
 
 /** A call that is to run, at its step. */
@@ -59,8 +60,11 @@ export interface UnknownCall {
   readonly result: ToolResult;
 }
 
-/** `owner`: whether the turn is the owner's, whose steers have the role of the system. */
-export function resumeTurn(steps: readonly StoredStep[], owner: boolean): ResumedTurn {
+/**
+ * `owner`: whether the turn is the owner's, whose steers have the role of the system. `mark`: random, made for this attempt; for the
+ * replies of other agents.
+ */
+export function resumeTurn(steps: readonly StoredStep[], owner: boolean, mark: string): ResumedTurn {
   const outcomes = new Map(steps.flatMap((step) => (step.kind === "tool" ? [[step.call.id, step] as const] : [])));
   const messages: Message[] = [];
   const unknown: UnknownCall[] = [];
@@ -79,7 +83,7 @@ export function resumeTurn(steps: readonly StoredStep[], owner: boolean): Resume
       else if (outcome.state === "asked") calls.push({ call, n: outcome.n, answers: outcome.answers });
       else if (outcome.result) results.set(call.id, outcome.result);
       else {
-        const result = unknownOutcome(outcome.answers);
+        const result = unknownOutcome(outcome.answers, mark);
         unknown.push({ n: outcome.n, replyStep: step.n, call, result });
         results.set(call.id, result);
       }
@@ -101,15 +105,15 @@ export function resumeTurn(steps: readonly StoredStep[], owner: boolean): Resume
   };
 }
 
-/** What the user or another agent has answered is known all the same. */
-function unknownOutcome(answers: readonly StoredAnswer[]): ToolResult {
+/** What the user or another agent has answered is known all the same; of several replies the bound is that of one. */
+function unknownOutcome(answers: readonly StoredAnswer[], mark: string): ToolResult {
   const given = answers.flatMap((answer) => (answer.kind === "answered" ? [JSON.stringify(answer.text)] : []));
   const replies = answers.flatMap((answer) =>
-    answer.kind === "delegated" && answer.outcome.ok ? [JSON.stringify(answer.outcome.text)] : [],
+    answer.kind === "delegated" && answer.outcome.ok ? [answer.seen ?? answer.outcome.text] : [],
   );
   const details = [
     ...(given.length > 0 ? [` The user had answered: ${given.join(", ")}.`] : []),
-    ...(replies.length > 0 ? [` The other agent had replied: ${replies.join(", ")}.`] : []),
+    ...(replies.length > 0 ? [` The other agent had replied.\n${subagentReply(replies.join("\n\n"), mark)}`] : []),
   ];
   return { ...UNKNOWN_OUTCOME, content: `${UNKNOWN_OUTCOME.content}${details.join("")}` };
 }

@@ -204,6 +204,7 @@ class TurnRun {
     await runAgentLoop(
       {
         owner,
+        mark: this.#deps.newId(),
         ask: async (messages, say, interrupted) =>
           callModel({
             turn: info,
