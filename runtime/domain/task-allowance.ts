@@ -21,10 +21,15 @@ export interface Allowance {
   /** Before a call of a model. DELEGATION_BUDGET_EXCEEDED. */
   check(): void;
   /**
-   * Limits of a task that is handed on now, whose tokens are taken from those of this turn; null where there are none. `isOwn`: to the
-   * same agent. TOOL_INVALID_ARGUMENTS for tools that the turn has not, DELEGATION_BUDGET_EXCEEDED where nothing is left.
+   * Limits of a task that is handed on now; null where there are none. `isOwn`: to the same agent. TOOL_INVALID_ARGUMENTS for tools that
+   * the turn has not, DELEGATION_BUDGET_EXCEEDED where nothing is left.
    */
   grant(asked: TaskRequest, isOwn: boolean): TaskLimits | null;
+  /**
+   * Tokens of tasks that run side by side, of what was granted to each: what is left to the turn is divided, and a task that needs less
+   * than its part leaves the rest to the others.
+   */
+  divide(granted: readonly number[]): readonly number[];
 }
 
 export interface AllowanceState {
@@ -38,7 +43,6 @@ export interface AllowanceState {
 
 export function createAllowance({ limits, tools, spent }: AllowanceState): Allowance {
   const most = limits?.tokens ?? null;
-  /** With what was given to tasks that have not ended. */
   let used = spent;
 
   function check(): void {
@@ -65,9 +69,19 @@ export function createAllowance({ limits, tools, spent }: AllowanceState): Allow
       check();
       const given = [maxTokens ?? null, most === null ? null : most - used].filter((tokens) => tokens !== null);
       const tokens = given.length === 0 ? null : Math.min(...given);
-      if (most !== null) used += tokens ?? 0;
       const granted = { tools: isOwn ? (asked ?? limits?.tools ?? null) : null, tokens };
       return granted.tools === null && tokens === null ? null : granted;
+    },
+    divide(granted) {
+      if (most === null) return granted;
+      const given = [...granted];
+      let remaining = most - used;
+      for (const [before, [index, tokens]] of [...granted.entries()].sort(([, a], [, b]) => a - b).entries()) {
+        const part = Math.max(1, Math.min(tokens, Math.floor(remaining / (granted.length - before))));
+        given[index] = part;
+        remaining -= part;
+      }
+      return given;
     },
   };
 }

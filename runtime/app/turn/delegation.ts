@@ -25,6 +25,8 @@ export interface Delegation {
     message: string,
     request: TaskRequest & { readonly maxDepth?: number | undefined },
   ): Promise<Task>;
+  /** Tokens of tasks that are handed on together, of what each may have: see Allowance. */
+  divide(granted: readonly number[]): readonly number[];
   /** What the model reads of the task's end, as the hooks leave it. */
   after(target: string | null, end: TaskEnd): Promise<string>;
   /** TOOL_REFUSED in a turn that was delegated itself: what is between it and the user is another turn. */
@@ -44,7 +46,7 @@ export interface DelegationDeps {
   readonly hooks: HookPipeline;
   readonly signal: AbortSignal;
   /** Of the turn itself. */
-  readonly allowance: Pick<Allowance, "grant">;
+  readonly allowance: Pick<Allowance, "grant" | "divide">;
   /** The turn and those that wait for it, its own first. */
   chain(): Promise<readonly ChainLink[]>;
 }
@@ -67,6 +69,7 @@ export function createDelegation({ turn, info, places, hooks, signal, allowance,
       if (place === "elsewhere") return { agent: target, message: task, chain: above, limits: null };
       return { agent: target, message: task, chain: null, limits: allowance.grant(asked, wanted === null) };
     },
+    divide: (granted) => allowance.divide(granted),
     async after(wanted, end) {
       const target = wanted ?? turn.agent;
       return (await hooks.run("delegation:after", { ...info, target, ...end }, signal)).result;

@@ -70,7 +70,7 @@ export async function runToolCalls(
       if ("question" in ended) asking.push(ended);
       else results[index] = ended;
     }
-    if (asking.length > 0) throw new TurnWaits(withOpenQuestions(asking));
+    if (asking.length > 0) throw new TurnWaits(withTokens(withOpenQuestions(asking), deps.delegation));
   }
   return results;
 }
@@ -82,6 +82,19 @@ function withOpenQuestions(asking: readonly AskingCall[]): readonly AskingCall[]
   return asking.map((call) => {
     const isOpen = handsOn ? call.question?.delegate !== null : call === first;
     return isOpen ? call : { ...call, question: null };
+  });
+}
+
+/** How many tasks are handed on at once, and so what each of them may use, is certain when all calls have asked. */
+function withTokens(asking: readonly AskingCall[], { divide }: Pick<Delegation, "divide">): readonly AskingCall[] {
+  const limited = asking.filter(({ question }) => typeof question?.delegate?.limits?.tokens === "number");
+  const given = divide(limited.map(({ question }) => question?.delegate?.limits?.tokens ?? 0));
+  return asking.map((call) => {
+    const { question } = call;
+    const tokens = given[limited.indexOf(call)];
+    if (tokens === undefined || !question?.delegate?.limits) return call;
+    const limits = { ...question.delegate.limits, tokens };
+    return { ...call, question: { ...question, delegate: { ...question.delegate, limits } } };
   });
 }
 

@@ -23,12 +23,21 @@ it("gives another agent its tokens alone: tools are its own", () => {
   expect(allowance({ tools: ["shell"], tokens: null }).grant({}, false)).toBeNull();
 });
 
-it("takes what it gives from what the turn has", () => {
+it("divides what the turn has among tasks that run side by side", () => {
   const shared = allowance({ tools: null, tokens: 100 });
   shared.count(30);
-  expect(shared.grant({ maxTokens: 50 }, true)).toMatchObject({ tokens: 50 });
-  expect(shared.grant({ maxTokens: 50 }, true)).toMatchObject({ tokens: 20 });
+  expect(shared.grant({ maxTokens: 1_000 }, true)).toMatchObject({ tokens: 70 });
+  expect(shared.divide([70, 70, 70])).toEqual([23, 23, 24]);
+  // What one does not need is for the others.
+  expect(shared.divide([70, 10, 70])).toEqual([30, 10, 30]);
+  expect(shared.divide([20, 50])).toEqual([20, 50]);
+  expect(allowance(null).divide([1_000, 1_000])).toEqual([1_000, 1_000]);
+  shared.count(70);
   expect(() => shared.grant({}, true)).toThrow(expect.objectContaining({ code: "DELEGATION_BUDGET_EXCEEDED" }));
+});
+
+it("leaves none of them without a token", () => {
+  expect(allowance({ tools: null, tokens: 2 }).divide([2, 2, 2])).toEqual([1, 1, 1]);
 });
 
 it("refuses further calls of models when the tokens are used", () => {

@@ -213,6 +213,21 @@ describeEachDatabase("sub-agents", (open) => {
     expect(await states(harness)).toEqual(["done", "failed", "done"]);
   });
 
+  it("share what is left to a sub-agent among those that it starts at once", async () => {
+    const below = ["s 1", "s 2", "s 3", "s 4"].map((task) => ({ task }));
+    const harness = await start();
+    const { text: said } = await harness.say(spawning({ task: spawning(...below) }));
+    for (const { task } of below) expect(said).toContain(`\ndid ${task}\n`);
+    expect(said).not.toContain("DELEGATION_BUDGET_EXCEEDED");
+    const { rows } = await (await open()).query<{ tokens: number }>(
+      `select (q.question #>> '{delegation,limits,tokens}')::int as tokens from turn_questions q
+       join turns t on t.id = q.turn_id where t.agent = $1 order by tokens`,
+      [harness.agentName],
+    );
+    // The one above has used 15 of its 100,000.
+    expect(rows.map(({ tokens }) => tokens)).toEqual([24_996, 24_996, 24_996, 24_997, 100_000]);
+  });
+
   it("are bound to the budget of the agent", async () => {
     const budget = { limits: { daily_tokens: 25 }, onLimit: "stop" as const };
     const harness = await start({ agent: { budget }, tools: [spawnTool(), plain("one")] });
