@@ -3,7 +3,7 @@
  * model can write: 128,000 tokens are half a million characters.
  */
 
-/** Of text, thinking and arguments of calls together. */
+/** Of text, thinking, arguments of calls, and what only the provider can read, together. */
 export const MOST_ANSWER_CHARACTERS = 4_000_000;
 export const MOST_ANSWER_CALLS = 1_000;
 

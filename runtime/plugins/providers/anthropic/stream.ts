@@ -99,11 +99,16 @@ async function* readEvents(
 
 function* begin(reply: Reply, index: number, block: ContentBlock): Generator<ChatChunk> {
   const open: OpenBlock = { block, text: "", signature: "" };
-  if (block.type === "tool_use") reply.size.addCall();
+  if (block.type === "tool_use") {
+    reply.size.addCall();
+    reply.size.add(JSON.stringify(block.input) ?? "");
+  }
+  if (block.type === "redacted_thinking") reply.size.add(block.data ?? "");
   reply.open.set(index, open);
   if (block.type === "text" && block.text) yield* extend(open, { type: "text_delta", text: block.text }, reply.size);
   if (block.type === "thinking") {
     open.signature = block.signature ?? "";
+    reply.size.add(open.signature);
     if (block.thinking) yield* extend(open, { type: "thinking_delta", thinking: block.thinking }, reply.size);
   }
 }

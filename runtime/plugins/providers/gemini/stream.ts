@@ -38,8 +38,7 @@ export async function* readStream(
       if (event.promptFeedback?.blockReason) finish = "SAFETY";
       const candidate = event.candidates?.[0];
       for (const part of candidate?.content?.parts ?? []) {
-        size.add(part.text ?? "");
-        size.add(part.thoughtSignature ?? "");
+        addSize(size, part);
         addPart(parts, part);
         yield* toChunks(part, ids, size);
       }
@@ -63,12 +62,17 @@ export async function* readStream(
   yield { type: "end", stopReason, usage, model, ...(state === undefined ? {} : { state }) };
 }
 
+/** Signatures, calls and files are kept as they came, beside the text. */
+function addSize(size: AnswerSize, { text = "", thought: _, ...others }: Part): void {
+  size.add(text);
+  if (text === "" || Object.keys(others).length > 0) size.add(JSON.stringify(others));
+}
+
 function* toChunks(part: Part, ids: Set<string>, size: AnswerSize): Generator<ChatChunk> {
   if (part.text) yield { type: part.thought ? "reasoning" : "text", text: part.text };
   if (part.functionCall === undefined) return;
   const { id: given, name = "", args } = part.functionCall;
   size.addCall();
-  size.add(JSON.stringify(args) ?? "");
   const id = given && !ids.has(given) ? given : `call_${ids.size}`;
   ids.add(id);
   // The API gives an object; what a gateway makes of malformed text is passed on whole.

@@ -110,7 +110,10 @@ function addFragment(calls: OpenCall[], part: ChatCompletionChunk.Choice.Delta.T
   }
   if (part.id) call.id = part.id;
   if (part.function?.name && call.name === "") call.name = part.function.name;
-  if ("extra_content" in part) call.extra = part.extra_content;
+  if ("extra_content" in part) {
+    call.extra = part.extra_content;
+    size.add(JSON.stringify(call.extra) ?? "");
+  }
   const text: unknown = part.function?.arguments;
   if (typeof text === "string") {
     size.add(text);

@@ -30,6 +30,27 @@ const create = (settings: Partial<Parameters<typeof createAnthropicProvider>[0]>
 const refusal = (message: string) => ({ fault: { kind: "status" as const, status: 400, message } });
 
 describe("a reply", () => {
+  it.each([
+    ["thinking that nobody can read", { type: "redacted_thinking", data: "x".repeat(2_000_000) }],
+    ["calls that come whole", { type: "tool_use", id: "", name: "shell", input: { command: "x".repeat(2_000_000) } }],
+  ])("is given up where its %s does not end", async (_what, block) => {
+    const events = [
+      { type: "message_start", message: { model: "m", content: [], usage: { input_tokens: 1, output_tokens: 1 } } },
+      ...[0, 1, 2].flatMap((index) => [
+        { type: "content_block_start", index, content_block: block },
+        { type: "content_block_stop", index },
+      ]),
+      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } },
+      { type: "message_stop" },
+    ];
+    fake.enqueue({
+      bytes: events.map((event) => Buffer.from(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)),
+    });
+    const error = await failure(chunks(provider, says("hello")));
+    expect(error).toMatchObject({ code: "PROVIDER_BAD_RESPONSE" });
+    expect(String(error)).toContain("more than 4,000,000 characters");
+  });
+
   it("says before it fails in the middle what it has used so far, which is billed", async () => {
     fake.enqueue({
       text: ["one ", "two ", "three"],

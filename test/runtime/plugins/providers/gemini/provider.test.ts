@@ -55,6 +55,21 @@ async function loop(model: string, maker = provider): Promise<Message[]> {
 }
 
 describe("a reply", () => {
+  it.each([
+    ["files", { inlineData: { mimeType: "image/png", data: "x".repeat(2_000_000) } }],
+    ["signatures", { text: "so", thoughtSignature: "x".repeat(2_000_000) }],
+    ["calls", { functionCall: { name: "shell", args: { command: "x".repeat(2_000_000) } } }],
+  ])("is given up where its %s do not end", async (_what, part) => {
+    const event = { candidates: [{ content: { parts: [part] } }] };
+    const end = { candidates: [{ content: { parts: [{ text: "done" }] }, finishReason: "STOP" }] };
+    fake.enqueue({
+      bytes: [event, event, event, end].map((each) => Buffer.from(`data: ${JSON.stringify(each)}\r\n\r\n`)),
+    });
+    const error = await failure(chunks(provider, says("hello")));
+    expect(error).toMatchObject({ code: "PROVIDER_BAD_RESPONSE" });
+    expect(String(error)).toContain("more than 4,000,000 characters");
+  });
+
   it("comes as thoughts, text, whole tool calls and an end with its cached tokens", async () => {
     fake.enqueue({
       reasoning: "I should look.",

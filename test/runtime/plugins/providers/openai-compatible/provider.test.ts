@@ -30,6 +30,25 @@ const create = (settings: Partial<Parameters<typeof createOpenaiCompatibleProvid
 const refusal = (message: string, status = 400) => ({ fault: { kind: "status" as const, status, message } });
 
 describe("a reply", () => {
+  it("is given up where what a server adds to its calls does not end", async () => {
+    const events = [0, 1, 2].map((index) => ({
+      index,
+      id: `call_${index}`,
+      function: { name: "shell", arguments: "{}" },
+      extra_content: { signature: "x".repeat(2_000_000) },
+    }));
+    const choices = [
+      ...events.map((call) => ({ index: 0, delta: { tool_calls: [call] } })),
+      { index: 0, delta: {}, finish_reason: "tool_calls" },
+    ];
+    fake.enqueue({
+      bytes: choices.map((choice) => Buffer.from(`data: ${JSON.stringify({ choices: [choice] })}\n\n`)),
+    });
+    const error = await failure(chunks(provider, says("hello")));
+    expect(error).toMatchObject({ code: "PROVIDER_BAD_RESPONSE" });
+    expect(String(error)).toContain("more than 4,000,000 characters");
+  });
+
   it("comes as reasoning, text, whole tool calls and an end", async () => {
     fake.enqueue({
       reasoning: "I should look.",
