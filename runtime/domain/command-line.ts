@@ -25,6 +25,17 @@ const APPROVAL = /^(?<id>[0-9a-f-]{8,36})?(?:(?:^|\s+)(?<always>always))?$/i;
 
 export type CommandName = keyof typeof COMMAND_USAGE;
 
+/** They are about the turn that runs: they need not wait for messages before them. */
+const URGENT: ReadonlySet<string> = new Set([
+  "stop",
+  "interrupt",
+  "steer",
+  "answer",
+  "approve",
+  "deny",
+  "status",
+] satisfies CommandName[]);
+
 export type CommandLine =
   | { readonly kind: "stop" | "new" | "status" }
   | { readonly kind: "interrupt" | "steer" | "answer" | "pair"; readonly text: string }
@@ -37,6 +48,10 @@ export type CommandLine =
   /** The name is known, its argument is missing or not one of those allowed. */
   | { readonly kind: "misused"; readonly name: CommandName; readonly usage: string }
   | { readonly kind: "unknown"; readonly name: string };
+
+export function isUrgent(line: string): boolean {
+  return URGENT.has(parseCommand(line).kind);
+}
 
 export function parseCommand(line: string): CommandLine {
   const match = /^\/?(\S*)\s*([\s\S]*)$/.exec(line.trim());

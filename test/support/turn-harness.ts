@@ -404,6 +404,7 @@ export async function startHarness(options: HarnessOptions) {
     hub,
     inbox,
     turns,
+    commands,
     dispatcher,
     placement,
     memory,

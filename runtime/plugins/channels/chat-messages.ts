@@ -10,36 +10,14 @@ import type {
   CommandReply,
   CommandRequest,
   MessageHandler,
+  Receiver,
   StrangerHandler,
 } from "../../contracts/channel.ts";
 import { type CairnError, toCairnError } from "../../contracts/errors.ts";
 import { COMMAND_USAGE } from "../../domain/command-line.ts";
+import { createAhead } from "./ahead.ts";
 import { type Answer, type AnswersDeps, createAnswers } from "./answers.ts";
-
-export interface ChatMessage {
-  readonly conversation: string;
-  readonly user: string;
-  /** As the platform shows it. */
-  readonly name: string;
-  readonly isOwner: boolean;
-  /** Nobody else reads the conversation. */
-  readonly isPrivate: boolean;
-  /** Of the message, within its conversation: answers refer to it. */
-  readonly id: string;
-  /** Its key in the inbox. */
-  readonly externalId: string;
-  readonly text: string;
-  /** ISO 8601. */
-  readonly sentAt: string;
-  /** Whether the text is a command, with its slash. */
-  readonly isCommand: boolean;
-  /** Whether it holds something that agents are not given, such as a sticker. */
-  readonly hasUnread: boolean;
-  readonly files: readonly FileSource[];
-}
-
-/** Fetches one file of a message. RUNTIME_BODY_TOO_LARGE, RUNTIME_NOT_FOUND; CHANNEL_CONNECTION_LOST. */
-export type FileSource = (signal: AbortSignal) => Promise<Attachment>;
+import type { ChatMessage } from "./chat-message.ts";
 
 export interface ChatMessages {
   /**
@@ -47,6 +25,10 @@ export interface ChatMessages {
    * the node takes nothing now.
    */
   take(message: ChatMessage, signal: AbortSignal): Promise<boolean>;
+  /** A message is to be taken, after others: a command of the owner's goes first while files of those are fetched. */
+  notice(message: ChatMessage): void;
+  /** To receive with: what went first is kept beside the channel's position. */
+  receiver(receive: Receiver["receive"]): Receiver["receive"];
   /** Carries out a command of the owner's. Rejects as `onCommand` does. */
   command(command: OwnerCommand): Promise<CommandReply>;
   /** Anybody but the owner may be heard. */
@@ -83,6 +65,14 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
 
   /** Of the message whose files could not be fetched last. */
   let failures = { key: "", count: 0 };
+  const ahead = createAhead({
+    carryOut: (message) =>
+      orRefused(message, async () => {
+        const { text: line, conversation, user, isOwner } = message;
+        answer(message, (await command({ line, conversation, user }, isOwner)).text);
+      }),
+    logger,
+  });
 
   function answer(
     { conversation, user, isOwner, id: replyTo }: ChatMessage,
@@ -109,7 +99,8 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
   }
 
   async function pass(message: ChatMessage, signal: AbortSignal): Promise<void> {
-    const { attachments, problems } = await fetched(message, signal);
+    const fetch = () => fetched(message, signal);
+    const { attachments, problems } = await (message.files.length === 0 ? fetch() : ahead.fetching(fetch));
     if (message.text === "" && attachments.length === 0) {
       if (problems.length > 0) answer(message, problems.join("\n"));
       else if (message.hasUnread) {
@@ -154,26 +145,29 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
     return { attachments, problems };
   }
 
+  /** Who wrote it gets an error that a repetition would not mend, and a limit of their own, as an answer; other errors reject. */
+  async function orRefused(message: ChatMessage, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      const failure = toCairnError(error);
+      // A limit of one person's must not hold up what others write: it is theirs to send it again.
+      if (failure.retryable && failure.code !== "RUNTIME_RATE_LIMITED") throw error;
+      logger.warn({ code: failure.code, err: error }, "a message was refused");
+      // It came again, without the files that it had: it is in the inbox.
+      if (failure.code !== "RUNTIME_CONFLICT") answer(message, wordsOf(failure));
+    }
+  }
+
   return {
-    /** Who wrote it gets an error that a repetition would not mend, and a limit of their own, as an answer; other errors reject. */
     async take(message, signal) {
       if (!(await isHeard(message))) return false;
-      try {
-        if (!message.isCommand) await pass(message, signal);
-        else {
-          const { text: line, conversation, user, isOwner } = message;
-          answer(message, (await command({ line, conversation, user }, isOwner)).text);
-        }
-      } catch (error) {
-        const failure = toCairnError(error);
-        // A limit of one person's must not hold up what others write: it is theirs to send it again.
-        if (failure.retryable && failure.code !== "RUNTIME_RATE_LIMITED") throw error;
-        logger.warn({ code: failure.code, err: error }, "a message was refused");
-        // It came again, without the files that it had: it is in the inbox.
-        if (failure.code !== "RUNTIME_CONFLICT") answer(message, wordsOf(failure));
-      }
+      if (message.isCommand) await ahead.take(message);
+      else await orRefused(message, () => pass(message, signal));
       return true;
     },
+    notice: ahead.notice,
+    receiver: ahead.receiver,
     command: (given) => command(given, true),
     hearsOthers: () => onStranger !== undefined,
     stop: () => answers.stop(),

@@ -13,6 +13,8 @@ export interface BacklogDeps {
   isRelevant(message: ReceivedMessage): boolean;
   /** False where it is for none. Rejects where it is to come again. */
   take(message: ReceivedMessage): Promise<boolean>;
+  /** It is to be taken after others. */
+  notice(message: ReceivedMessage): void;
   /** Messages after one. */
   read(conversation: string, after: string): Promise<MissedMessages | "gone" | "closed">;
   /** Stores the positions. */
@@ -38,7 +40,8 @@ export interface Backlog {
 
 const MOST_WAITING = 1_000;
 
-export function createBacklog({ positions, isOwner, isRelevant, take, read, store, progress }: BacklogDeps): Backlog {
+export function createBacklog(deps: BacklogDeps): Backlog {
+  const { positions, isOwner, isRelevant, take, notice, read, store, progress } = deps;
   const waiting: ReceivedMessage[] = [];
   const behind = new Set<string>();
   /** Conversations that the bot may not read for now: the next message says that it may again. */
@@ -82,9 +85,9 @@ export function createBacklog({ positions, isOwner, isRelevant, take, read, stor
         closed.add(conversation);
         return;
       }
-      for (const message of page.messages.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1))) {
-        await takeNext(message, signal);
-      }
+      const messages = page.messages.toSorted((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
+      for (const message of messages) if (positions.isNew(message) && isRelevant(message)) notice(message);
+      for (const message of messages) await takeNext(message, signal);
       after = page.next;
     }
   }
@@ -97,6 +100,7 @@ export function createBacklog({ positions, isOwner, isRelevant, take, read, stor
         if (isIdle && positions.of(conversation) !== undefined) positions.advance(conversation, id);
         return;
       }
+      if (positions.isNew(message)) notice(message);
       if (closed.delete(conversation)) {
         // What was missed comes before it, and this message with it.
         behind.add(conversation);

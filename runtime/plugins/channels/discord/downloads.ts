@@ -4,7 +4,7 @@ import type { APIAttachment, APIMessage } from "discord-api-types/v10";
 import type { Attachment } from "../../../contracts/channel.ts";
 import { ChannelError, RuntimeError } from "../../../contracts/errors.ts";
 import { isRecord } from "../../../contracts/values.ts";
-import type { FileSource } from "../chat-messages.ts";
+import type { FileSource } from "../chat-message.ts";
 
 /** Of all files of a message together. */
 const MOST_BYTES = 25 * 1024 ** 2;

@@ -2,7 +2,7 @@
 
 import { type APIMessage, MessageType } from "discord-api-types/v10";
 import { isRecord } from "../../../contracts/values.ts";
-import type { ChatMessage, FileSource } from "../chat-messages.ts";
+import type { ChatMessage, FileSource } from "../chat-message.ts";
 import { isSnowflake } from "./positions.ts";
 
 const WRITTEN: ReadonlySet<MessageType> = new Set([MessageType.Default, MessageType.Reply]);

@@ -8,7 +8,7 @@ import { createTyping } from "../typing.ts";
 import { createApi } from "./api.ts";
 import { filesOf } from "./downloads.ts";
 import { sendingError } from "./errors.ts";
-import { chatMessage } from "./inbound.ts";
+import { chatMessage, type ReceivedMessage } from "./inbound.ts";
 import { createInteractions } from "./interactions.ts";
 import { createMessages, MOST_FILE } from "./messages.ts";
 import { createReceiving } from "./receiving.ts";
@@ -30,6 +30,8 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
     say: (conversation, text, replyTo) => messages.say(conversation, text, replyTo),
     failureOf: sendingError,
   });
+  const read = (message: ReceivedMessage, bot: string) =>
+    chatMessage(message, { bot, ownerId, files: filesOf(message) });
   const interact = createInteractions({ api, ownerId, logger, command: inbound.command });
 
   return {
@@ -37,16 +39,18 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
     platform: "discord",
     receiver: {
       account: createHash("sha256").update(token).digest("hex").slice(0, 32),
-      receive: createReceiving({
-        api,
-        token,
-        ownerId,
-        logger,
-        hearsOthers: inbound.hearsOthers,
-        take: (message, bot, signal) =>
-          inbound.take(chatMessage(message, { bot, ownerId, files: filesOf(message) }), signal),
-        interact,
-      }),
+      receive: inbound.receiver(
+        createReceiving({
+          api,
+          token,
+          ownerId,
+          logger,
+          hearsOthers: inbound.hearsOthers,
+          take: (message, bot, signal) => inbound.take(read(message, bot), signal),
+          notice: (message, bot) => inbound.notice(read(message, bot)),
+          interact,
+        }),
+      ),
     },
     maxFileBytes: MOST_FILE,
     async start() {},

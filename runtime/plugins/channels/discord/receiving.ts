@@ -26,6 +26,8 @@ export interface ReceivingDeps {
   hearsOthers(): boolean;
   /** False where it is for no agent. Rejects where the message is to come again. `bot`: the bot's own id. */
   take(message: ReceivedMessage, bot: string, signal: AbortSignal): Promise<boolean>;
+  /** It is to be taken after others. */
+  notice(message: ReceivedMessage, bot: string): void;
   interact(interaction: unknown): void;
 }
 
@@ -43,7 +45,7 @@ const GOODBYE_MS = 2_000;
 
 /** CHANNEL_CONNECTION_LOST, and errors of `take`. */
 export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
-  const { api, token, ownerId, logger, hearsOthers, take, interact } = deps;
+  const { api, token, ownerId, logger, hearsOthers, take, notice, interact } = deps;
   const positions = createPositions();
   const menu = createCommandMenu(api, logger);
   /** Outlives a connection, and a failure of the store. */
@@ -136,6 +138,7 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
       isOwner: (message) => isOwner(message, ownerId),
       isRelevant: (message) => isPerson(message) && (isOwner(message, ownerId) || hearsOthers()),
       take: async (message) => (await untilAborted(take(message, bot, ending), ending)) ?? false,
+      notice: (message) => notice(message, bot),
       read: (conversation, after) => read(conversation, after, ending),
       store,
       progress() {

@@ -3,7 +3,7 @@
 import type { Attachment } from "../../../contracts/channel.ts";
 import { ChannelError, RuntimeError } from "../../../contracts/errors.ts";
 import { isRecord } from "../../../contracts/values.ts";
-import type { FileSource } from "../chat-messages.ts";
+import type { FileSource } from "../chat-message.ts";
 
 export interface DownloadsDeps {
   readonly token: string;

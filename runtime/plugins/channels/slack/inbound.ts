@@ -1,7 +1,7 @@
 /** Which events are messages of people, and what they say. */
 
 import { isRecord } from "../../../contracts/values.ts";
-import type { ChatMessage, FileSource } from "../chat-messages.ts";
+import type { ChatMessage, FileSource } from "../chat-message.ts";
 import { conversationOf, isId, isTime } from "./address.ts";
 import { commandLine, readable } from "./text.ts";
 

@@ -7,7 +7,7 @@ import type { ChannelNeeds } from "../manifest.ts";
 import { createApi } from "./api.ts";
 import { createDownloads } from "./downloads.ts";
 import { sendingError } from "./errors.ts";
-import { chatMessage } from "./inbound.ts";
+import { chatMessage, type SlackMessage } from "./inbound.ts";
 import { createInteractions } from "./interactions.ts";
 import { createMessages } from "./messages.ts";
 import { createPace } from "./pace.ts";
@@ -33,21 +33,25 @@ export function createSlackChannel({
     say: (conversation, text) => messages.say(conversation, text),
     failureOf: sendingError,
   });
+  const read = (message: SlackMessage, bot: string) =>
+    chatMessage(message, { bot, ownerId, files: downloads.of(message.files) });
 
   return {
     id,
     platform: "slack",
     receiver: {
       account: createHash("sha256").update(token).digest("hex").slice(0, 32),
-      receive: createReceiving({
-        api,
-        ownerId,
-        logger,
-        hearsOthers: inbound.hearsOthers,
-        take: (message, bot, signal) =>
-          inbound.take(chatMessage(message, { bot, ownerId, files: downloads.of(message.files) }), signal),
-        interact: createInteractions({ api, ownerId, logger, command: inbound.command }),
-      }),
+      receive: inbound.receiver(
+        createReceiving({
+          api,
+          ownerId,
+          logger,
+          hearsOthers: inbound.hearsOthers,
+          take: (message, bot, signal) => inbound.take(read(message, bot), signal),
+          notice: (message, bot) => inbound.notice(read(message, bot)),
+          interact: createInteractions({ api, ownerId, logger, command: inbound.command }),
+        }),
+      ),
     },
     async start() {},
     async stop() {

@@ -25,6 +25,8 @@ export interface ReceivingDeps {
   hearsOthers(): boolean;
   /** False where it is for no agent. Rejects where the message is to come again. `bot`: the bot's own id. */
   take(message: SlackMessage, bot: string, signal: AbortSignal): Promise<boolean>;
+  /** It is to be taken after others. */
+  notice(message: SlackMessage, bot: string): void;
   interact(payload: unknown): void;
 }
 
@@ -42,6 +44,7 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
   /** Outlives a connection, and a failure of the store. */
   const taking = createTaking({
     take: (message, signal) => deps.take(message, bot, signal),
+    notice: (message) => deps.notice(message, bot),
     async keep({ channel, thread, ts }, isTaken) {
       const conversation = conversationOf(channel, thread);
       // Strangers must not fill the positions with conversations of theirs.

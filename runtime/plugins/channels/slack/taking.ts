@@ -11,6 +11,8 @@ import { isLater } from "./positions.ts";
 export interface TakingDeps {
   /** False where it is for no agent. Rejects where the message is to come again. */
   take(message: SlackMessage, signal: AbortSignal): Promise<boolean>;
+  /** It is to be taken after others. */
+  notice(message: SlackMessage): void;
   /** It was, or is for no agent; resolves when that is stored. */
   keep(message: SlackMessage, isTaken: boolean): Promise<void>;
   /** It waits for those that come before it. */
@@ -49,7 +51,7 @@ const MOST_WAITING = 1_000;
 /** Messages that are recognised when they come again, though they were acknowledged: a command is not carried out twice. */
 const MOST_TAKEN = 2_000;
 
-export function createTaking({ take, keep, isHeld, progress }: TakingDeps): Taking {
+export function createTaking({ take, notice, keep, isHeld, progress }: TakingDeps): Taking {
   const waiting = new Map<string, Waiting>();
   const taken = new LRUCache<string, true>({ max: MOST_TAKEN });
   let wake: () => void = () => undefined;
@@ -63,17 +65,24 @@ export function createTaking({ take, keep, isHeld, progress }: TakingDeps): Taki
       if (taken.has(key)) acknowledge();
       else if (present) present.acknowledge.push(acknowledge);
       else if (waiting.size >= MOST_WAITING) return false;
-      else waiting.set(key, { key, message, acknowledge: [acknowledge] });
+      else {
+        waiting.set(key, { key, message, acknowledge: [acknowledge] });
+        notice(message);
+      }
       wake();
       return true;
     },
     putMissed(message) {
       const key = keyOf(message);
-      if (!taken.has(key) && !waiting.has(key)) waiting.set(key, { key, message, acknowledge: [] });
+      if (taken.has(key) || waiting.has(key)) return;
+      waiting.set(key, { key, message, acknowledge: [] });
+      notice(message);
     },
     async run(signal, isOver) {
       const abort = (): void => wake();
       signal.addEventListener("abort", abort, { once: true });
+      // Some are of a connection that has ended.
+      for (const { message } of waiting.values()) notice(message);
       while (!signal.aborted) {
         const next = first();
         if (next === undefined) {

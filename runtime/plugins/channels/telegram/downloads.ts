@@ -3,7 +3,7 @@
 import type { Api } from "grammy";
 import { GrammyError } from "grammy";
 import { ChannelError, RuntimeError } from "../../../contracts/errors.ts";
-import type { FileSource } from "../chat-messages.ts";
+import type { FileSource } from "../chat-message.ts";
 import { connectionError } from "./errors.ts";
 import { given } from "./signal.ts";
 import type { PersonMessage } from "./updates.ts";

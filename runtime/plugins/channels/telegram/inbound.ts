@@ -1,7 +1,8 @@
 /** Which updates are messages of people, and what they say. */
 
 import type { Logger } from "../../../contracts/ports.ts";
-import type { ChatMessage, ChatMessages } from "../chat-messages.ts";
+import type { ChatMessage } from "../chat-message.ts";
+import type { ChatMessages } from "../chat-messages.ts";
 import { conversationOf } from "./chat-address.ts";
 import type { Downloads } from "./downloads.ts";
 import type { TakeUpdate } from "./polling.ts";
@@ -12,15 +13,21 @@ export interface InboundDeps {
   readonly bot: string;
   readonly ownerId: string | undefined;
   readonly downloads: Downloads;
-  readonly messages: Pick<ChatMessages, "take">;
+  readonly messages: Pick<ChatMessages, "take" | "notice">;
   readonly logger: Logger;
 }
 
 /** What people may send that agents are not given. */
 const UNREAD = ["sticker", "location", "venue", "contact", "poll", "dice", "game", "story", "video_note"] as const;
 
-/** Rejects where the update is to come again: the store is away, or the node takes nothing now. */
-export function createInbound({ bot, ownerId, downloads, messages, logger }: InboundDeps): TakeUpdate {
+export interface Inbound {
+  /** Rejects where the update is to come again: the store is away, or the node takes nothing now. */
+  readonly take: TakeUpdate;
+  /** It is to be taken after others. */
+  notice(update: unknown, username: string): void;
+}
+
+export function createInbound({ bot, ownerId, downloads, messages, logger }: InboundDeps): Inbound {
   function chatMessage(message: PersonMessage, text: string, command: string | undefined): ChatMessage {
     const { from } = message;
     const topic = message.is_topic_message ? message.message_thread_id : undefined;
@@ -51,14 +58,21 @@ export function createInbound({ bot, ownerId, downloads, messages, logger }: Inb
     return chatMessage(message, text, command);
   }
 
-  return async (update, username, signal) => {
-    const given = readUpdate(update);
-    if (given.kind === "move") {
-      logger.warn(given.move, "a group became a supergroup: the configuration names it by a new number");
-    }
-    if (given.kind !== "message") return;
-    const written = read(given.message, username);
-    if (written !== undefined) await messages.take(written, signal);
+  return {
+    async take(update, username, signal) {
+      const given = readUpdate(update);
+      if (given.kind === "move") {
+        logger.warn(given.move, "a group became a supergroup: the configuration names it by a new number");
+      }
+      if (given.kind !== "message") return;
+      const written = read(given.message, username);
+      if (written !== undefined) await messages.take(written, signal);
+    },
+    notice(update, username) {
+      const given = readUpdate(update);
+      const written = given.kind === "message" ? read(given.message, username) : undefined;
+      if (written !== undefined) messages.notice(written);
+    },
   };
 }
 

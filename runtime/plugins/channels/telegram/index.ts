@@ -59,14 +59,14 @@ export function createTelegramChannel(needs: ChannelNeeds): Channel {
   const posted =
     webhookUrl === undefined
       ? null
-      : createWebhook({ api, token, url: webhookUrl, take: inbound, stopping: stopping.signal, logger });
+      : createWebhook({ api, token, url: webhookUrl, take: inbound.take, stopping: stopping.signal, logger });
 
   return {
     id,
     platform: "telegram",
     receiver: {
       account: createHash("sha256").update(token).digest("hex").slice(0, 32),
-      receive: posted?.receive ?? createPolling({ api: polling, take: inbound, ownWebhook, logger }),
+      receive: posted?.receive ?? inbox.receiver(createPolling({ api: polling, ...inbound, ownWebhook, logger })),
     },
     ...(posted === null ? {} : { webhook: posted.webhook }),
     async start() {},

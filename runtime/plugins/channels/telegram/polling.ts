@@ -11,6 +11,7 @@ import { ChannelError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
 import { COMMAND_USAGE } from "../../../domain/command-line.ts";
+import { untilAborted } from "../until-aborted.ts";
 import { connectionError } from "./errors.ts";
 import { given } from "./signal.ts";
 import { numberOf } from "./updates.ts";
@@ -22,6 +23,8 @@ const OPEN_MS = 500;
 const MENU_MS = 60_000;
 /** Milliseconds for which what was taken is known here. */
 const OFFSET_MS = 3_600_000;
+/** Between two requests for what comes behind an update that is being taken. */
+const BEHIND_MS = 1_000;
 /** Milliseconds for the confirmation of what was taken, at the end. */
 const GOODBYE_MS = 2_000;
 export const ALLOWED = ["message"] as const satisfies readonly (keyof Update)[];
@@ -32,13 +35,15 @@ export type TakeUpdate = (update: unknown, username: string, signal: AbortSignal
 export interface PollingDeps {
   readonly api: Api;
   readonly take: TakeUpdate;
+  /** An update is to be taken after others, and may be read more than once until then. */
+  notice(update: unknown, username: string): void;
   /** The end of the address of a webhook that is this channel's own, from a former configuration. */
   readonly ownWebhook: string;
   readonly logger: Logger;
 }
 
 /** CHANNEL_CONNECTION_LOST, and errors of `take`. */
-export function createPolling({ api, take, ownWebhook, logger }: PollingDeps): Receiver["receive"] {
+export function createPolling({ api, take, notice, ownWebhook, logger }: PollingDeps): Receiver["receive"] {
   /**
    * First update that is not confirmed by what was taken here; 0: all is. It outlives a connection that was lost before that, so that
    * no command runs twice, and not for long: after a week without messages Telegram counts from any number.
@@ -53,6 +58,20 @@ export function createPolling({ api, take, ownWebhook, logger }: PollingDeps): R
     return updates;
   }
 
+  /** While an update is being taken, such as one whose file is fetched. It is the first of each request, which confirms nothing so. */
+  async function readBehind(number: number, username: string, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await sleep(BEHIND_MS, undefined, { signal });
+        const more = { offset: number, timeout: 0, allowed_updates: ALLOWED };
+        for (const update of await api.getUpdates(more, given(signal))) notice(update, username);
+      } catch (error) {
+        // What is wrong the next poll says.
+        await afterPause(error, signal).catch(() => undefined);
+      }
+    }
+  }
+
   /** What is not taken yet when the signal aborts comes again; if it is taken all the same, the inbox knows it then. */
   async function takeAll(updates: readonly unknown[], username: string, signal: AbortSignal): Promise<void> {
     const aborted = Promise.withResolvers<void>();
@@ -60,12 +79,18 @@ export function createPolling({ api, take, ownWebhook, logger }: PollingDeps): R
     if (updates.length > 0 && updates.every((update) => numberOf(update) === undefined)) {
       throw new ChannelError("CHANNEL_CONNECTION_LOST", "What answers is not Telegram.");
     }
+    for (const update of updates) notice(update, username);
     for (const update of updates) {
       const number = numberOf(update);
       // It goes with the one behind it.
       if (number === undefined) continue;
       const taken = take(update, username, signal);
-      await Promise.race([taken, aborted.promise]);
+      const over = new AbortController();
+      const reading = readBehind(number, username, AbortSignal.any([signal, over.signal]));
+      await Promise.race([taken, aborted.promise]).finally(() => {
+        over.abort();
+        return reading;
+      });
       if (signal.aborted) {
         taken.catch(() => undefined);
         return;
@@ -75,9 +100,10 @@ export function createPolling({ api, take, ownWebhook, logger }: PollingDeps): R
     }
   }
 
-  return async ({ signal, connected }) => {
+  return async ({ signal, connected, position }) => {
     if (performance.now() - takenAt > OFFSET_MS) offset = 0;
     try {
+      await untilAborted(position.read(), signal);
       const { username } = await api.getMe(given(signal));
       const { url } = await api.getWebhookInfo(given(signal));
       if (url?.endsWith(ownWebhook)) await api.deleteWebhook({}, given(signal));

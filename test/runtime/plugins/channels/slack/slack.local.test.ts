@@ -706,6 +706,37 @@ describe("a Slack channel", () => {
       });
     });
 
+    it("while commands go first, also those that a connection has brought which is gone", async () => {
+      const { app, channel, accepted, commands, handlers } = await connected();
+      const [entered, storing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const [began, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      handlers.message = () => {
+        entered.resolve();
+        return storing.promise;
+      };
+      const file = app.file("a.txt", async function* () {
+        yield Buffer.from("a");
+        began.resolve();
+        await gate.promise;
+      });
+      const { up, failures } = always(channel);
+      await up();
+      app.say("hello");
+      app.say("look", { with: { files: [file] } });
+      app.say("!stop");
+      await entered.promise;
+      await until(() => app.state.sockets.pending.size === 3);
+      app.cut();
+      await until(() => failures.length === 1 && app.state.sockets.open.size === 1);
+      storing.resolve();
+      await began.promise;
+      await until(() => commands.length === 1);
+      expect(textsIn(accepted)).toEqual(["hello"]);
+      gate.resolve();
+      await until(() => accepted.length === 2 && app.state.sockets.pending.size === 0);
+      expect(commands.map(({ line }) => line)).toEqual(["/stop"]);
+    });
+
     it("up to 25 MB, whatever their size is said to be; the text goes in", async () => {
       const { app, channel, accepted } = await connected();
       await receiving(channel).up();

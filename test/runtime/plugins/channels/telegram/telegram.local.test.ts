@@ -786,6 +786,36 @@ describe("a Telegram channel", () => {
       expect([accepted, bot.state.confirmed]).toEqual([[], []]);
     });
 
+    it("confirms nothing while it reads what comes behind a file, whatever Telegram answers, and asks once at a time", async () => {
+      const { bot, channel, accepted, commands } = await connected();
+      const [began, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      bot.state.files.set("slow", {
+        path: "slow",
+        content: async function* () {
+          yield Buffer.from("x");
+          began.resolve();
+          await gate.promise;
+        },
+      });
+      const { failed, end } = receiving(channel);
+      bot.say("before");
+      bot.say("", { with: { document: { file_id: "slow", file_unique_id: "u" }, caption: "slow" } });
+      await began.promise;
+      const refusals = [new Refusal(502, "Bad Gateway"), tooMany(1)];
+      bot.state.refuse = (method) => (method === "getUpdates" ? refusals.shift() : undefined);
+      bot.say("/stop");
+      bot.say("behind");
+      await until(() => commands.length === 1);
+      expect([accepted.map(({ text }) => text), bot.state.confirmed]).toEqual([["before"], [1]]);
+      gate.resolve();
+      await until(() => bot.state.confirmed.length === 4);
+      await end();
+      expect(await failed).toBeNull();
+      expect(accepted.map(({ text }) => text)).toEqual(["before", "slow", "behind"]);
+      expect(commands).toHaveLength(1);
+      expect(bot.state.polls).toMatchObject({ most: 1, refused: 0 });
+    });
+
     it("lets no message wait for a file for ever", async () => {
       const { bot, channel, accepted } = await connected();
       const document = (id: string) => ({ document: { file_id: id, file_unique_id: id, file_name: id } });
