@@ -5,7 +5,7 @@ import type { NewId } from "../../../contracts/ports.ts";
 import type { Tool } from "../../../contracts/tool.ts";
 import { FileChangedError, temporaryName, versionOf, writeAtomically } from "../../../files/atomic-write.ts";
 import { booleanArgument, requireContext, stringArgument } from "../shared/arguments.ts";
-import type { WorkspaceGate } from "../shared/locate.ts";
+import { assertNotInGit, type WorkspaceGate } from "../shared/locate.ts";
 import { readText, withParent } from "../shared/read-text.ts";
 import { encodeText } from "../shared/text-format.ts";
 import { replaceExactly } from "./replace-exactly.ts";
@@ -40,6 +40,7 @@ export function createFileEditTool(deps: { readonly gate: WorkspaceGate; readonl
         longest: MAX_FILE_BYTES,
       };
       const located = await deps.gate.locate(workspace, stringArgument(args, "path"));
+      assertNotInGit(located);
       const report = await withParent(located, false, async (directory, name) => {
         const file = await readText(deps.gate, directory, name, located, MAX_FILE_BYTES, signal);
         const outcome = replaceExactly(file.text, edit);

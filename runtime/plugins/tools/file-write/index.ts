@@ -5,7 +5,7 @@ import type { NewId } from "../../../contracts/ports.ts";
 import type { Tool } from "../../../contracts/tool.ts";
 import { temporaryName, writeAtomically } from "../../../files/atomic-write.ts";
 import { requireContext, stringArgument } from "../shared/arguments.ts";
-import type { WorkspaceGate } from "../shared/locate.ts";
+import { assertNotInGit, type WorkspaceGate } from "../shared/locate.ts";
 import { withParent } from "../shared/read-text.ts";
 
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -40,6 +40,7 @@ export function createFileWriteTool(deps: { readonly gate: WorkspaceGate; readon
         );
       }
       const located = await deps.gate.locate(workspace, path);
+      assertNotInGit(located);
       const { created, bytes } = await withParent(located, true, (directory, name) =>
         writeAtomically(directory, name, data, {
           temporary: temporaryName(deps.newId()),

@@ -73,6 +73,15 @@ export function createWorkspaceGate(deps: {
   };
 }
 
+/**
+ * TOOL_REFUSED for what lies in a `.git`: its configuration and hooks name programs that git runs, and what it ignores is seen by nobody.
+ * Where file names have no case, `.GIT` is the same directory.
+ */
+export function assertNotInGit({ components, display }: Pick<Located, "components" | "display">): void {
+  if (!components.some((name) => name.toLowerCase() === ".git")) return;
+  throw new ToolError("TOOL_REFUSED", `${display}: what is below .git is not written by file tools.`);
+}
+
 function protectedFile(shown: string): ToolError {
   return new ToolError(
     "TOOL_REFUSED",

@@ -254,6 +254,23 @@ describe("the fence around the file tools", () => {
     expect((await edit({ path: "pipe", old_string: "a", new_string: "b" })).content).toMatch(/^TOOL_REFUSED/);
   });
 
+  it("does not write what git is configured by, in any repository and through no link", async () => {
+    const { place, read, write, edit } = await setUp();
+    for (const path of [".git/info", "sub/.GIT"]) await mkdir(place.path(path), { recursive: true });
+    await writeFile(place.path(".git/config"), "[core]\n");
+    await symlink(".git", place.path("alias"));
+    for (const path of [".git/config", "alias/config", ".git/info/new/exclude", "sub/.GIT/config", "new/.git"]) {
+      expect((await write({ path, content: "x" })).content).toMatch(/^TOOL_REFUSED: .*below \.git/);
+    }
+    expect((await edit({ path: "alias/config", old_string: "core", new_string: "x" })).content).toMatch(
+      /^TOOL_REFUSED/,
+    );
+    expect((await read({ path: ".git/config" })).content).toBe("1\t[core]");
+    for (const path of [".gitignore", ".github/ci.yml"]) {
+      expect((await write({ path, content: "x" })).content).toMatch(/^Created/);
+    }
+  });
+
   it("does not open the service's own files, under their name or another", async () => {
     const { place, read, write } = await setUp();
     await writeFile(place.path("service.env"), SECRET);
