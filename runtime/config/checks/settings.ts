@@ -134,8 +134,17 @@ export function checkMemory({ config, env }: CheckInput): Findings {
 
 export function checkLimits({ config }: CheckInput): Findings {
   const found = createCollector();
-  const { runtime, deployment } = config;
+  const { runtime, deployment, tools } = config;
   if (!runtime) return found;
+  const coding = tools?.coding_pipeline;
+  if (coding?.enabled && coding.check_timeout >= runtime.turn_timeout) {
+    const longest = formatDuration(runtime.turn_timeout);
+    found.warn(
+      ["tools", "coding_pipeline", "check_timeout"],
+      "no-effect",
+      `checks run in a turn, which is aborted after runtime.turn_timeout (${longest}): less is needed`,
+    );
+  }
   if (runtime.drain_deadline > runtime.turn_timeout) {
     const longest = formatDuration(runtime.turn_timeout);
     found.warn(

@@ -336,6 +336,12 @@ const warnings: [string, Record<string, string>, string, RegExp][] = [
     /turn_timeout/,
   ],
   [
+    "checks of code that take longer than any turn",
+    { runtime: "runtime: { turn_timeout: 5m }", tools: "tools: { coding_pipeline: { check_timeout: 5m } }" },
+    "tools.coding_pipeline.check_timeout",
+    /turn_timeout \(5m\)/,
+  ],
+  [
     "several nodes without one database",
     { deployment: "deployment: { nodes: [{ name: a }, { name: b }] }" },
     "deployment.nodes",
