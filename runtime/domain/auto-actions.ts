@@ -41,6 +41,7 @@ export const COMMIT_ENDS: Readonly<Record<number, string>> = {
   71: "the repository has filters, which are programs",
   72: "a merge, rebase or bisection is under way",
   73: "nothing changed",
+  74: "another repository is inside (a submodule is one), whose changes are not seen",
 };
 
 /** In a command line: the changed files, each as one word. */

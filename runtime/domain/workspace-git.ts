@@ -1,15 +1,17 @@
 /**
  * git in a workspace, whose configuration is the agent's to write: hooks, signing, file watchers and the configuration of user and
- * machine are left out, and the repository is the one in the workspace itself, wherever its configuration points. It runs in the sandbox
- * all the same: what a repository's filters do is code of the workspace. Pure.
+ * machine are left out, nothing is fetched, and the repository is the one in the workspace itself, wherever its configuration points. It
+ * runs in the sandbox all the same: a `git status` runs the repository's filters, which are code of the workspace. Pure.
  */
 
 import { relative } from "node:path";
 import { shellQuote } from "../contracts/shell-quote.ts";
 import { NO_REPOSITORY } from "./auto-actions.ts";
 
+/** Where objects are missing git would fetch them, by programs that the repository names: no protocol is allowed. */
 const ENVIRONMENT =
-  "export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_DIR=.git GIT_WORK_TREE=. GIT_TERMINAL_PROMPT=0 GIT_EDITOR=false";
+  "export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_DIR=.git GIT_WORK_TREE=. GIT_TERMINAL_PROMPT=0 GIT_EDITOR=false " +
+  "GIT_PAGER=cat GIT_NO_LAZY_FETCH=1 GIT_ALLOW_PROTOCOL=none";
 const OPTIONS = [
   "core.hooksPath=/dev/null",
   "core.fsmonitor=false",
@@ -17,6 +19,8 @@ const OPTIONS = [
   "gc.auto=0",
   "maintenance.auto=false",
   "diff.ignoreSubmodules=all",
+  "status.submoduleSummary=false",
+  "submodule.recurse=false",
 ]
   .map((option) => `-c ${option}`)
   .join(" ");
@@ -38,7 +42,7 @@ export function gitCommit({ agent, excluded }: { readonly agent: string; readonl
     PRELUDE,
     `export GIT_AUTHOR_NAME=${name} GIT_AUTHOR_EMAIL=cairn@localhost GIT_COMMITTER_NAME=${name} GIT_COMMITTER_EMAIL=cairn@localhost`,
     IN_PROGRESS,
-    "if git config --get-regexp '^filter\\..*\\.(clean|process)$' > /dev/null; then exit 71; fi",
+    NO_FILTERS,
     `git add -A -- . ${excluded} || exit 1`,
     "if git diff --cached --quiet --no-ext-diff --no-textconv; then exit 73; fi",
     `git commit -q --no-verify --no-gpg-sign -m ${shellQuote(`Changes by the agent ${agent}`)} || exit 1`,
@@ -51,21 +55,36 @@ const IN_PROGRESS = [
   "done",
 ].join("\n");
 
+const NO_FILTERS = "if git config --get-regexp '^filter\\..*\\.(clean|process)$' > /dev/null; then exit 71; fi";
+
+/** git would look into another repository inside with that one's configuration, and a tree holds no more of it than a commit's id. */
+const NO_OTHER_REPOSITORY = [
+  'run git ls-files --stage > "$folder/files" || exit 1',
+  "if grep -q '^160000 ' \"$folder/files\"; then exit 74; fi",
+].join("\n");
+
+/** Warnings are no output; of what fails the last lines are. */
+const RUN = 'run() { "$@" 2> "$folder/errors" || { tail -n 5 "$folder/errors" >&2; return 1; }; }';
+
 /**
  * Prints `tree`, the id of a tree with the working tree as it is now, and behind it up to 20 lines of what is uncommitted. Neither the
- * index nor a branch changes. Exits as COMMIT_ENDS says.
+ * index nor a branch changes, and no program of the repository runs. Exits as COMMIT_ENDS says.
  */
 export function gitSnapshot(excluded: string): string {
   return [
     PRELUDE,
     IN_PROGRESS,
+    NO_FILTERS,
     "folder=$(mktemp -d) || exit 1; trap 'rm -rf \"$folder\"' EXIT",
-    `uncommitted=$(GIT_OPTIONAL_LOCKS=0 git status --porcelain=v1 -- . ${excluded} | head -n 20)`,
+    RUN,
     'if [ -f .git/index ]; then cp .git/index "$folder/index" || exit 1; fi',
     'export GIT_INDEX_FILE="$folder/index"',
-    `git add -A -- . ${excluded} 2> /dev/null || exit 1`,
-    "tree=$(git write-tree 2> /dev/null) || exit 1",
-    'printf \'tree %s\\n%s\\n\' "$tree" "$uncommitted"',
+    NO_OTHER_REPOSITORY,
+    `run git status --porcelain=v1 --untracked-files=normal --ignore-submodules=all -- . ${excluded} > "$folder/status" || exit 1`,
+    `run git add -A -- . ${excluded} || exit 1`,
+    NO_OTHER_REPOSITORY,
+    "tree=$(run git write-tree) || exit 1",
+    'printf \'tree %s\\n\' "$tree"; head -n 20 "$folder/status"',
   ].join("\n");
 }
 

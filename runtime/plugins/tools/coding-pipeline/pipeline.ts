@@ -49,11 +49,15 @@ interface Beginning {
   readonly rounds: number;
 }
 
-interface Round {
-  readonly checks: readonly CheckEnd[];
+interface Changes {
+  /** Of git; why it cannot say where it has failed. */
   readonly files: string;
-  /** Empty unless the checks have passed. */
   readonly diff: string;
+  readonly failed: boolean;
+}
+
+interface Round extends Changes {
+  readonly checks: readonly CheckEnd[];
 }
 
 const LEAST_STAGE_MS = 1_000;
@@ -81,7 +85,7 @@ export async function runPipeline(
   }
 
   let round = 0;
-  let last: Round = { checks: [], files: "", diff: "" };
+  let last: Round = { checks: [], files: "", diff: "", failed: false };
   let findings: string | null = null;
   const report = (outcome: string, more: Partial<CodingReport> = {}): string =>
     renderReport({ outcome, rounds: round, changed: last.files, checks: last.checks, findings: "", ...more }, newId());
@@ -91,7 +95,11 @@ export async function runPipeline(
     while (round < rounds) {
       round++;
       await stage(editPrompt(coding, plan, findings, newId()), [...READING_TOOLS, ...WRITING_TOOLS]);
-      last = await once<Round>(turn, () => check(settings.checkTimeoutMs, turn, repository, { tree, checks, round }));
+      last = await once<Round>(turn, () => check(deps, turn, repository, { tree, checks, endsAt, round }));
+      if (last.failed) {
+        const outcome = `The pipeline has failed: git cannot say what has changed. ${TREE_REMAINS}`;
+        return { content: report(outcome, { findings: findings ?? "" }), isError: true };
+      }
       if (!last.checks.every(hasPassed)) {
         findings = checkFindings(last.checks.filter((end) => !hasPassed(end)));
         continue;
@@ -107,7 +115,7 @@ export async function runPipeline(
     }
   } catch (error) {
     if (!(error instanceof DelegationError)) throw error;
-    const { files } = await once(turn, () => repository.changesSince(tree));
+    const { files } = await once(turn, () => changes(repository, tree));
     const outcome = `The pipeline has failed: ${error.message} ${TREE_REMAINS}`;
     return { content: report(outcome, { changed: files, findings: findings ?? "" }), isError: true };
   }
@@ -128,20 +136,8 @@ async function begin(
   { agent, tools }: ToolContext,
   repository: Repository,
 ): Promise<Beginning> {
-  const { tree, uncommitted } = await repository.snapshot();
-  if (uncommitted !== "" && !allowDirty) {
-    throw new ToolError("TOOL_REFUSED", `Something is uncommitted in ${repository.display}:\n${uncommitted}\n`, {
-      hint: "Commit it, or call again with allow_dirty.",
-    });
-  }
   const own = settings.checks.get(agent);
-  const checks = own ?? (await repository.findChecks());
-  if (checks.length === 0) {
-    throw new ToolError("TOOL_REFUSED", `No checks were found in ${repository.display}.`, {
-      hint: `The owner can name them: agents.${agent}.checks.`,
-    });
-  }
-  // An agent that was not given the shell must not get it by writing into a script.
+  // An agent that was not given the shell must not get it by writing into a script. Before anything is run.
   if (own === undefined && !tools.includes("shell")) {
     throw new ToolError(
       "TOOL_REFUSED",
@@ -151,19 +147,42 @@ async function begin(
       },
     );
   }
+  const checks = own ?? (await repository.findChecks());
+  if (checks.length === 0) {
+    throw new ToolError("TOOL_REFUSED", `No checks were found in ${repository.display}.`, {
+      hint: `The owner can name them: agents.${agent}.checks.`,
+    });
+  }
+  const { tree, uncommitted } = await repository.snapshot();
+  if (uncommitted !== "" && !allowDirty) {
+    throw new ToolError("TOOL_REFUSED", `Something is uncommitted in ${repository.display}:\n${uncommitted}\n`, {
+      hint: "Commit it, or call again with allow_dirty.",
+    });
+  }
   return { tree, checks, rounds, endsAt: clock.now().getTime() + settings.timeoutMs };
 }
 
 async function check(
-  timeoutMs: number,
+  { settings, clock }: CodingPipelineDeps,
   turn: ToolContext,
   repository: Repository,
-  { tree, checks, round }: Pick<Beginning, "tree" | "checks"> & { readonly round: number },
+  { tree, checks, endsAt, round }: Pick<Beginning, "tree" | "checks" | "endsAt"> & { readonly round: number },
 ): Promise<Round> {
   turn.progress(`round ${round}: ${checks.join("; ")}`);
+  const timeoutMs = Math.min(settings.checkTimeoutMs, endsAt - clock.now().getTime());
   const ends = await repository.check(checks, timeoutMs);
-  const { files, diff } = await repository.changesSince(tree);
-  return { checks: ends, files, diff: ends.every(hasPassed) ? diff : "" };
+  const { files, diff, failed } = await changes(repository, tree);
+  return { checks: ends, files, diff: ends.every(hasPassed) ? diff : "", failed };
+}
+
+/** Once something may have been edited a failure of git is a part of the report: the agent has to read what state things are in. */
+async function changes(repository: Repository, tree: string): Promise<Changes> {
+  try {
+    return { ...(await repository.changesSince(tree)), failed: false };
+  } catch (error) {
+    if (!(error instanceof ToolError) || error.code === "TOOL_ABORTED") throw error;
+    return { files: error.message, diff: "", failed: true };
+  }
 }
 
 async function once<T>(turn: ToolContext, work: () => Promise<T>): Promise<T> {

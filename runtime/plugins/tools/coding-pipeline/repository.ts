@@ -5,7 +5,7 @@ import type { CommandEnd, CommandRunner } from "../../../contracts/command-runne
 import { ToolError } from "../../../contracts/errors.ts";
 import { shellQuote } from "../../../contracts/shell-quote.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
-import { COMMIT_ENDS } from "../../../domain/auto-actions.ts";
+import { COMMIT_ENDS, NO_REPOSITORY } from "../../../domain/auto-actions.ts";
 import type { CheckEnd } from "../../../domain/coding-stages.ts";
 import { PROJECT_FILES, type ProjectFile, projectChecks } from "../../../domain/project-checks.ts";
 import { excluding, gitChanges, gitSnapshot } from "../../../domain/workspace-git.ts";
@@ -26,7 +26,7 @@ export interface Repository {
   readonly display: string;
   /** TOOL_REFUSED where it is no repository, or a merge is under way. */
   snapshot(): Promise<{ readonly tree: string; readonly uncommitted: string }>;
-  /** Which files have changed since the tree, and all that has. */
+  /** Which files have changed since the tree, and all that has. TOOL_REFUSED where git cannot say. */
   changesSince(tree: string): Promise<{ readonly files: string; readonly diff: string }>;
   /** One after the other, all of them, until the time is over. */
   check(commands: readonly string[], timeoutMs: number): Promise<readonly CheckEnd[]>;
@@ -64,10 +64,10 @@ export async function openRepository({
   async function git(script: string, maxOutputBytes: number): Promise<string> {
     const { end, exitCode, output } = await run(script, GIT_TIMEOUT_MS, maxOutputBytes);
     if (end === "exited" && exitCode === 0) return output;
-    const why = end === "timeout" ? "git took too long" : (COMMIT_ENDS[exitCode ?? -1] ?? `git has failed: ${output}`);
-    throw new ToolError("TOOL_REFUSED", `${located.display}: ${why}.`, {
-      hint: "The path has to be the topmost directory of a git repository in the workspace.",
-    });
+    const why =
+      end === "timeout" ? "git took too long" : (COMMIT_ENDS[exitCode ?? -1] ?? `git has failed: ${output.trimEnd()}`);
+    const hint = "The path has to be the topmost directory of a git repository in the workspace.";
+    throw new ToolError("TOOL_REFUSED", `${located.display}: ${why}`, exitCode === NO_REPOSITORY ? { hint } : {});
   }
 
   async function snapshot() {

@@ -2,7 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -79,6 +79,8 @@ describeDatabase("the coding pipeline", (open) => {
     return { base, workspace, git };
   }
 
+  type Repo = Awaited<ReturnType<typeof repository>>;
+
   interface SetUp extends Omit<Partial<HarnessOptions>, "script" | "agent"> {
     readonly workspace: string;
     readonly base: string;
@@ -89,6 +91,7 @@ describeDatabase("the coding pipeline", (open) => {
     readonly without?: readonly string[];
     readonly args?: object;
     readonly agent?: HarnessOptions["agent"];
+    readonly timer?: { now(): Date };
   }
 
   async function start(given: SetUp, kept = true) {
@@ -100,6 +103,7 @@ describeDatabase("the coding pipeline", (open) => {
       checks = ["sh check.sh"],
       without = [],
       args = {},
+      timer = realClock,
       ...more
     } = given;
     const name = more.agent?.name ?? `coder-${randomUUID().slice(0, 8)}`;
@@ -125,7 +129,7 @@ describeDatabase("the coding pipeline", (open) => {
       },
       gate,
       runCommand: createCommandRunner({ ...deps, settings: SHELL_DEFAULTS, container: false }),
-      clock: realClock,
+      clock: timer,
       newId,
     });
     const of: Stages = {
@@ -379,11 +383,130 @@ describeDatabase("the coding pipeline", (open) => {
     expect(prompts).toEqual([]);
   });
 
+  it.each<[string, (repo: Repo) => Promise<unknown>, object, RegExp]>([
+    [
+      "has filters, which git status would run",
+      async ({ git, workspace }) => {
+        await git("config", "filter.x.clean", "touch pwned; cat");
+        await writeFile(join(workspace, ".git/info/attributes"), "* filter=x\n");
+        await writeFile(join(workspace, "add.sh"), "echo 1\n");
+      },
+      { allow_dirty: true },
+      /TOOL_REFUSED: \.: the repository has filters, which are programs/,
+    ],
+    [
+      "is told to show no new files",
+      async ({ git, workspace }) => {
+        await git("config", "status.showUntrackedFiles", "no");
+        await writeFile(join(workspace, "mine.txt"), "");
+      },
+      {},
+      /Something is uncommitted in \.:\n\?\? mine\.txt/,
+    ],
+    [
+      "cannot say what is uncommitted",
+      ({ git }) => git("config", "status.showUntrackedFiles", "bogus"),
+      {},
+      /TOOL_REFUSED: \.: git has failed: [\s\S]*status\.showuntrackedfiles(?![\s\S]*topmost)/i,
+    ],
+    [
+      "has another one inside",
+      async ({ git, workspace }) => {
+        await run("git", ["clone", "-q", workspace, join(workspace, "inner")]);
+        await git("add", "inner");
+        await git("commit", "-q", "-m", "inner");
+      },
+      {},
+      /another repository is inside/,
+    ],
+    [
+      "has a new one inside",
+      ({ workspace }) => run("git", ["clone", "-q", workspace, join(workspace, "inner")]),
+      { allow_dirty: true },
+      /another repository is inside/,
+    ],
+  ])("does not begin where the repository %s", async (_name, prepare, args, refusal) => {
+    const repo = await repository();
+    await prepare(repo);
+    const { harness, prompts } = await start({ ...repo, args, without: ["shell"] });
+    expect((await harness.say("go")).text).toMatch(refusal);
+    expect(prompts).toEqual([]);
+    expect(await readdir(repo.workspace)).not.toContain("pwned");
+  });
+
+  it("fetches nothing that is missing, by whatever program the repository names", async () => {
+    const repo = await repository();
+    // git would read a file that is as new as its index again, and so store what is missing.
+    await utimes(join(repo.workspace, "add.sh"), 1_000, 1_000);
+    await repo.git("add", "-A");
+    const blob = (await repo.git("rev-parse", "HEAD:add.sh")).trim();
+    for (const [key, value] of [
+      ["core.repositoryFormatVersion", "1"],
+      ["extensions.partialClone", "other"],
+      ["remote.other.promisor", "true"],
+      ["remote.other.url", "ext::touch pwned"],
+      ["protocol.ext.allow", "always"],
+    ] as const)
+      await repo.git("config", key, value);
+    await rm(join(repo.workspace, ".git/objects", blob.slice(0, 2), blob.slice(2)));
+    const { harness } = await start({ ...repo });
+    expect((await harness.say("go")).text).toContain("TOOL_REFUSED: .: git has failed");
+    expect(await readdir(repo.workspace)).not.toContain("pwned");
+  });
+
+  it("lets no edit hide what it writes, or leave a program for git", async () => {
+    const repo = await repository();
+    const paths = [".git/info/exclude", ".git/hooks/pre-commit", "hidden.js", "add.sh"];
+    const { harness, prompts } = await start({
+      ...repo,
+      stages: {
+        edit: (step) => {
+          const path = paths[step];
+          if (path === undefined) return [text("edited"), end()];
+          const content = path === "add.sh" ? RIGHT : "hidden*\n";
+          return [toolCall(`w${step}`, "file_write", { path, content }), end("tool_calls")];
+        },
+      },
+    });
+    expect((await harness.say("go")).text).toContain("hidden.js");
+    expect(prompts.find((message) => message.startsWith("You review"))).toContain("+++ b/hidden.js");
+    expect(await readdir(join(repo.workspace, ".git/hooks"))).not.toContain("pre-commit");
+  });
+
+  it("says that git has failed, and what has run, where a check leaves something that git cannot take", async () => {
+    const repo = await repository();
+    const { harness } = await start({ ...repo, checks: ["git init -q fixture; touch fixture/a"] });
+    const { text: said } = await harness.say("go");
+    expect(said).toMatch(
+      /^The pipeline has failed: git cannot say what has changed\. The working tree is left as it is\. Rounds: 1\./,
+    );
+    expect(said).toMatch(/git has failed: .*'fixture\/' does not have a commit checked out/s);
+    expect(said).toContain("git init -q fixture; touch fixture/a: passed");
+    expect(said).not.toContain("topmost directory");
+  });
+
+  it("runs no check when the time of all is over", async () => {
+    const repo = await repository();
+    let passed = 0;
+    const { harness } = await start({
+      ...repo,
+      args: { rounds: 1 },
+      timer: { now: () => new Date(Date.now() + passed) },
+      stages: {
+        edit: (step, nth, request) => {
+          passed = 300_000;
+          return writes(() => RIGHT)(step, nth, request);
+        },
+      },
+    });
+    expect((await harness.say("go")).text).toContain("sh check.sh: was not run");
+  });
+
   it("runs checks that it finds for agents with a shell alone, and nothing in turns of others", async () => {
     const repo = await repository({ "add.sh": "echo 0\n", Makefile: "test:\n\tsh check.sh\n", "check.sh": CHECK });
     const { harness } = await start({ ...repo, checks: null });
     expect((await harness.say("go")).text).toContain("make test: passed");
-    await repo.git("checkout", "-q", "--", ".");
+    // What is uncommitted now is not even asked for.
     const without = await start({ ...repo, checks: null, without: ["shell"] });
     expect((await without.harness.say("go")).text).toContain("run for agents that have the tool shell");
     const others = { include: ["coding_pipeline", "file_read", "file_edit", "shell"] };
