@@ -77,6 +77,12 @@ export async function loadedConfig(
   return { config: loaded.config, missing };
 }
 
+/** CONFIG_INVALID for null, which an edit gets where the file has stopped being valid. */
+export function requireValid({ file }: Pick<Deployment, "file">, config: Config | null): Config {
+  if (config !== null) return config;
+  throw new ConfigError("CONFIG_INVALID", `${file} is not valid.`, { hint: "Nothing was changed." });
+}
+
 /** What the file says, and what follows from that, also where it is not valid yet. Rejects as `inspectConfig` does. */
 export async function writtenTree(deployment: Deployment, signal?: AbortSignal): Promise<TreeMap> {
   await inspectCurrent(deployment, { signal });

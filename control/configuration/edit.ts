@@ -10,6 +10,7 @@ import { createTwoFilesPatch } from "diff";
 import { type Document, parseDocument } from "yaml";
 import {
   CONFIG_FILE,
+  type Config,
   type ConfigIssue,
   createRedactor,
   type Inspection,
@@ -22,7 +23,7 @@ import { ConfigError } from "../../runtime/contracts/errors.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { type Current, inspectCurrent } from "./current.ts";
 import { keepLayout } from "./keep-layout.ts";
-import { replaceConfiguration } from "./replace.ts";
+import { replaceConfiguration, requireUnchanged } from "./replace.ts";
 
 export interface Edit {
   readonly file: string;
@@ -43,6 +44,9 @@ export interface EditOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Changes the document; `config` is what the same text says, null where that is not valid. */
+export type Change = (document: Document, config: Config | null) => void;
+
 /** An edit that is worked out and not yet written. */
 export interface PlannedEdit extends Edit {
   /** The file as it was read. */
@@ -62,7 +66,7 @@ const YAML_STYLE = { lineWidth: 0, flowCollectionPadding: true } as const;
  */
 export async function editConfiguration(
   deployment: Deployment,
-  change: (document: Document) => void,
+  change: Change,
   { dryRun = false, prepare, signal }: EditOptions = {},
 ): Promise<Edit> {
   const planned = await planEdit(deployment, change, { ...(signal ? { signal } : {}) });
@@ -77,18 +81,20 @@ export async function editConfiguration(
 /** What `editConfiguration` would write. Its errors, but for those of writing. */
 export async function planEdit(
   deployment: Pick<Deployment, "dir" | "home" | "file">,
-  change: (document: Document) => void,
+  change: Change,
   { signal }: Pick<EditOptions, "signal"> = {},
 ): Promise<PlannedEdit> {
   const { file } = deployment;
+  // A file that cannot be read is the inspection's to report.
+  const text = await readFile(file, "utf8").catch(() => "");
   const { inspection: before } = await inspectCurrent(deployment, { signal });
-  const text = await readFile(file, "utf8");
+  await requireUnchanged(file, text);
   // With carriage returns the library keeps some of them inside comments.
   const document = parseDocument(text.replaceAll("\r\n", "\n"));
   const [broken] = document.errors;
   if (broken) throw before.error ?? new ConfigError("CONFIG_INVALID", broken.message);
   const unchanged = document.toString(YAML_STYLE);
-  change(document);
+  change(document, before.loaded?.config ?? null);
   const asked = document.toString(YAML_STYLE);
   if (asked === unchanged) {
     const { loaded } = before;

@@ -4,18 +4,27 @@ import { realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Document, isSeq } from "yaml";
 import { within } from "../../infra/plan/workspaces.ts";
-import type { Config } from "../../runtime/config/index.ts";
 import { isOwnId } from "../../runtime/config/plugins.ts";
 import { ConfigError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { LoadedKind } from "../../runtime/contracts/plugin.ts";
 import type { FoundPlugin, UsablePlugin } from "../../runtime/files/plugin-package.ts";
-import { loadedPlugins } from "../configuration/current.ts";
+import { loadedPlugins, requireValid } from "../configuration/current.ts";
 import { type Edit, editOf, planEdit } from "../configuration/edit.ts";
 import { setOwn } from "../configuration/own-nodes.ts";
 import { replaceConfiguration } from "../configuration/replace.ts";
 import type { Deployment } from "../service/deployment.ts";
-import { installDependencies, integrityOf, isPackage, keep, PACKAGES, unpack, withPackages } from "./packages.ts";
+import {
+  installDependencies,
+  integrityOf,
+  isPackage,
+  keep,
+  PACKAGES,
+  removeUnnamed,
+  unpack,
+  withPackages,
+} from "./packages.ts";
 import type { PluginSource } from "./plugin-source.ts";
+import { nameOf } from "./remove.ts";
 import { readUsable, requireUsable, tryAdded } from "./try-added.ts";
 
 export interface AddedPlugin extends Edit {
@@ -54,34 +63,33 @@ export async function addPlugin(
   // Before anything is fetched.
   await loadedPlugins(deployment, options.signal);
   return withPackages(home, async (folder) => {
+    if (!options.dryRun) await removeUnnamed(folder, await loadedPlugins(deployment, options.signal));
     const unpacked = await unpack(source, folder, options.signal);
     try {
       const { id, manifest } = await readUsable(unpacked.path);
       const version = requireVersion(manifest, source);
       const target = join(home, PACKAGES, `${id}@${version}`);
       const { plugins } = await loadedPlugins(deployment, options.signal);
-      const present = plugins.find((one) => one.id === id);
-      const isPresent = present?.path === target;
       const { integrity } = unpacked;
-      if (isPresent && (await integrityOf(target)) !== integrity) {
-        throw new RuntimeError("RUNTIME_CONFLICT", `${id}@${version} is installed already, from another archive.`, {
-          hint: `Give the new one another version, or first \`cairn plugin remove ${id}\`.`,
-        });
-      }
+      const installed = await integrityOf(target);
+      const present = await findByPath(plugins, target);
+      if (present) requireSame(present, installed === integrity, `${id}@${version}`);
+      // A node that runs may have it still where no configuration names it.
+      const isPresent = present !== undefined || installed === integrity;
       if (!isPresent) {
         await installDependencies(unpacked.path, options.signal);
         await keep(unpacked, target);
       }
       let isKept = isPresent;
       try {
-        const old = !isPresent && present && isPackage(home, present.path) ? present : null;
+        const other = present ? undefined : plugins.find((one) => one.id === id);
+        const old = other && (await isPackage(home, other.path)) ? other : null;
         const added = await nameInConfiguration(
           deployment,
           { plugin: await readUsable(target), integrity, old },
           options,
         );
         isKept ||= !options.dryRun;
-        if (old && isKept) await rm(old.path, { recursive: true, force: true });
         return added;
       } finally {
         if (!isKept) await rm(target, { recursive: true, force: true });
@@ -89,6 +97,15 @@ export async function addPlugin(
     } finally {
       await rm(unpacked.path, { recursive: true, force: true });
     }
+  });
+}
+
+/** RUNTIME_CONFLICT where what the configuration names in that folder is another one, or broken. */
+function requireSame(present: FoundPlugin, isSame: boolean, version: string): void {
+  if (isSame && present.problem === null) return;
+  const why = isSame ? `and cannot be used: ${present.problem}` : "from another archive";
+  throw new RuntimeError("RUNTIME_CONFLICT", `${version} is installed already, ${why}.`, {
+    hint: `First \`cairn plugin remove ${nameOf(present)}\`${isSame ? "" : ", or give the new one another version"}.`,
   });
 }
 
@@ -119,11 +136,14 @@ async function nameInConfiguration(
   const { config, plugins } = await loadedPlugins(deployment, signal);
   const found = await findByPath(plugins, path);
   if (found === undefined) requireFreeId(plugin, plugins, old);
-  const at = old === null ? -1 : config.plugin_dirs.indexOf(old.path);
   const planned = await planEdit(
     deployment,
-    (document) => {
-      if (found === undefined) nameDirectory(document, config, at, writtenPath(deployment.dir, path));
+    (document, current) => {
+      if (found !== undefined) return;
+      // Other commands may have changed the file since it was read.
+      const { plugin_dirs: directories } = requireValid(deployment, current);
+      const at = old === null ? -1 : directories.indexOf(old.path);
+      nameDirectory(document, at < 0 ? directories.length : at, writtenPath(deployment.dir, path));
     },
     { signal },
   );
@@ -170,9 +190,8 @@ function requireFreeId({ id }: UsablePlugin, plugins: readonly FoundPlugin[], ol
 }
 
 /** In the place of the old version, else behind the others. */
-function nameDirectory(document: Document, { plugin_dirs: present }: Config, at: number, path: string): void {
+function nameDirectory(document: Document, index: number, path: string): void {
   const list = document.getIn(["plugin_dirs"], true);
-  const index = at >= 0 ? at : present.length;
   if (isSeq(list)) setOwn(document, ["plugin_dirs", index], path);
   else setOwn(document, ["plugin_dirs"], document.createNode([path]));
 }

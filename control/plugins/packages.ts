@@ -4,11 +4,12 @@
  */
 
 import { createHash, randomUUID } from "node:crypto";
-import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { execa } from "execa";
 import { x as extract } from "tar";
+import type { LoadedConfig } from "../../runtime/config/index.ts";
 import { InfraError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import { codeOf, systemWords } from "../../runtime/contracts/system-errors.ts";
 import { isRecord } from "../../runtime/contracts/values.ts";
@@ -43,9 +44,26 @@ export async function withPackages<T>(home: string, work: (folder: string) => Pr
   });
 }
 
-/** Whether the path is the folder of a package that was installed. */
-export function isPackage(home: string, path: string): boolean {
-  return dirname(path) === join(home, PACKAGES);
+/** Whether the path is the folder of a package that was installed: one that somebody has put there is theirs. */
+export async function isPackage(home: string, path: string): Promise<boolean> {
+  return dirname(path) === join(home, PACKAGES) && (await integrityOf(path)) !== null;
+}
+
+/**
+ * Deletes packages that the configuration does not name any more. The command that takes a name out leaves its folder to the next
+ * one: the node that runs may import files of it until it is restarted.
+ */
+export async function removeUnnamed(
+  folder: string,
+  { config, plugins }: Pick<LoadedConfig, "config" | "plugins">,
+): Promise<void> {
+  const paths = [...config.plugin_dirs, ...plugins.map(({ path }) => path)];
+  const named = new Set(await Promise.all(paths.map((path) => realpath(path).catch(() => path))));
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    if ((await integrityOf(path)) === null || named.has(await realpath(path))) continue;
+    await rm(path, { recursive: true, force: true });
+  }
 }
 
 export interface Unpacked {
@@ -63,11 +81,26 @@ export async function unpack(source: PackageSource, folder: string, signal: Abor
     const archive = source.kind === "archive" ? source.path : await fetchArchive(source, path, signal);
     const integrity = await unpackArchive(archive, path);
     if (source.kind === "package") await rm(archive);
+    await requireFreeRecord(path);
+    await restrict(path);
     return { path, integrity };
   } catch (error) {
     await rm(path, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** RUNTIME_INVALID_REQUEST: a file of that name is replaced, a folder cannot be. */
+async function requireFreeRecord(path: string): Promise<void> {
+  const entry = await lstat(join(path, RECORD)).catch(() => null);
+  if (!entry?.isDirectory()) return;
+  throw new RuntimeError(
+    "RUNTIME_INVALID_REQUEST",
+    `The package has a folder ${RECORD}, a name that Cairn uses itself.`,
+    {
+      hint: "Give that folder another name, and pack it again.",
+    },
+  );
 }
 
 /** Installs what it depends on. INFRA_TOOL_MISSING, INFRA_FAILED. */
@@ -111,7 +144,11 @@ async function fetchArchive(
   folder: string,
   signal: AbortSignal,
 ): Promise<string> {
-  await npm(["pack", `${name}@${version}`, "--prefer-online", "--pack-destination", folder, ...NPM], folder, signal);
+  await npm(
+    ["pack", ...NPM, "--prefer-online", "--pack-destination", folder, "--", `${name}@${version}`],
+    folder,
+    signal,
+  );
   const archive = (await readdir(folder)).find((one) => one.endsWith(".tgz"));
   if (archive === undefined) throw new InfraError("INFRA_FAILED", "`npm pack` has written no archive.");
   return join(folder, archive);
@@ -163,9 +200,9 @@ async function npm(args: readonly string[], cwd: string, signal: AbortSignal): P
     });
   }
   const said = result.all ?? "";
-  const [command = "", wanted = ""] = args;
+  const [command = ""] = args;
   if (command === "pack" && /\bcode (?:E404|ETARGET)\b/.test(said)) {
-    throw new RuntimeError("RUNTIME_NOT_FOUND", `The registry has no ${wanted}.`, {
+    throw new RuntimeError("RUNTIME_NOT_FOUND", `The registry has no ${args.at(-1)}.`, {
       hint: "`npm view NAME versions` shows what there is.",
     });
   }

@@ -11,8 +11,8 @@ export type PluginSource =
   | { readonly kind: "package"; readonly name: string; readonly version: string };
 
 const ARCHIVE = /\.(?:tgz|tar\.gz)$/;
-/** `name@version` or `@scope/name@version`. */
-const PACKAGE = /^((?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*)@([^@/]+)$/;
+/** `name@version` or `@scope/name@version`; what begins with `-` is an option, also for npm. */
+const PACKAGE = /^(?!-)((?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*)@([^@/]+)$/;
 
 /**
  * RUNTIME_INVALID_REQUEST for anything else. A name alone is refused: it may be meant as a folder, and the registry's package of

@@ -1,6 +1,5 @@
 /** `plugin remove`: a plugin is taken out of cairn.yaml; a folder of the operator's own stays. */
 
-import { rm } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Document } from "yaml";
 import type { Config } from "../../runtime/config/index.ts";
@@ -8,19 +7,19 @@ import { needsOf } from "../../runtime/config/plugin-needs.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
 import { type FoundPlugin, mainOf } from "../../runtime/files/plugin-package.ts";
 import { tryPlugin } from "../../runtime/files/plugin-trial.ts";
-import { loadedPlugins } from "../configuration/current.ts";
+import { loadedPlugins, requireValid } from "../configuration/current.ts";
 import { type Edit, editConfiguration } from "../configuration/edit.ts";
 import { deleteOwn } from "../configuration/own-nodes.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { BUILT_IN } from "./built-in.ts";
-import { isPackage, withPackages } from "./packages.ts";
+import { isPackage, removeUnnamed, withPackages } from "./packages.ts";
 
 export interface RemovedPlugin extends Edit {
   readonly plugin: string;
   /** Its folder; null: there was no such plugin. */
   readonly path: string | null;
-  /** Whether the folder is deleted with it: one that `plugin add` has installed. */
-  readonly deleted: boolean;
+  /** Whether `plugin add` has installed it: its folder is deleted by the next command that installs or removes a package. */
+  readonly installed: boolean;
 }
 
 export interface RemoveOptions {
@@ -47,32 +46,33 @@ export async function removePlugin(
   }
   if (found === undefined) {
     const { file } = deployment;
-    return { file, changed: false, diff: "", warnings: [], missing: [], plugin: name, path: null, deleted: false };
+    return { file, changed: false, diff: "", warnings: [], missing: [], plugin: name, path: null, installed: false };
   }
   const { path } = found;
-  const at = config.plugin_dirs.flatMap((one, index) => (one === path ? [index] : []));
-  if (at.length === 0) throw inDirectory(name, path);
+  if (!config.plugin_dirs.includes(path)) throw inDirectory(name, path);
   await requireUnused(found, config, signal);
+  const ownsSettings = found.id === name && plugins.every((one) => one.path === path || one.id !== name);
   const edit = () =>
     editConfiguration(
       deployment,
-      (document) => {
+      (document, current) => {
+        // Where they are now: other commands may have changed the file while the plugin was tried.
+        const at = requireValid(deployment, current).plugin_dirs.flatMap((one, index) => (one === path ? [index] : []));
         // From the last: the others keep their positions.
         for (const index of at.toReversed()) deleteOwn(document, ["plugin_dirs", index]);
-        deleteSettings(document, name);
+        if (ownsSettings) deleteSettings(document, name);
       },
       { dryRun, signal },
     );
-  if (!isPackage(deployment.home, path)) return { ...(await edit()), plugin: name, path, deleted: false };
-  return withPackages(deployment.home, async () => {
-    const edited = await edit();
-    if (!dryRun) await rm(path, { recursive: true, force: true });
-    return { ...edited, plugin: name, path, deleted: !dryRun };
+  if (!(await isPackage(deployment.home, path))) return { ...(await edit()), plugin: name, path, installed: false };
+  return withPackages(deployment.home, async (folder) => {
+    if (!dryRun) await removeUnnamed(folder, await loadedPlugins(deployment, signal));
+    return { ...(await edit()), plugin: name, path, installed: true };
   });
 }
 
 /** As `plugins list` shows it. */
-function nameOf({ id, manifest, path }: FoundPlugin): string {
+export function nameOf({ id, manifest, path }: FoundPlugin): string {
   return id ?? manifest?.name ?? basename(path);
 }
 

@@ -15,6 +15,12 @@ export interface LoadRequest {
   readonly needs: readonly PlainNeeds[];
 }
 
+/** To the process. `nonce` is of this trial alone, and the plugin is not given it: its own messages are no outcome. */
+export interface TrialRequest {
+  readonly nonce: string;
+  readonly request: LoadRequest;
+}
+
 export type TrialOutcome =
   /** Names of the tools or hooks that it makes; none of a provider or channel. */
   | { readonly ok: true; readonly names: readonly string[] }

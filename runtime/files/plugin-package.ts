@@ -105,8 +105,17 @@ async function readPlugin(path: string): Promise<FoundPlugin> {
 
 function named(path: string, manifest: PluginPackage): FoundPlugin {
   const id = manifest.cairn.id ?? manifest.name.slice(manifest.name.lastIndexOf("/") + 1);
+  // The check of who may write to its files covers its folder alone, and refuses links that lead outside.
+  if (!staysInside(manifest.main)) {
+    return { path, written: true, manifest, id: null, problem: "its package.json: main must lie in its folder" };
+  }
   if (PLUGIN_ID.test(id)) return { path, written: true, manifest, id, problem: null };
   return { path, written: true, manifest, id: null, problem: `its package.json: cairn.id ${ID_RULE}` };
+}
+
+function staysInside(main = "."): boolean {
+  const [first] = join(".", main).split("/");
+  return first !== "..";
 }
 
 function broken(path: string, written: boolean, problem: string): FoundPlugin {

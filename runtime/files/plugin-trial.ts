@@ -1,16 +1,17 @@
 /** Tries a plugin in a process of its own: one that exits, crashes or blocks while it is loaded takes nothing else with it. */
 
 import { fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
   LOAD_MS,
   type LoadRequest,
   overdue,
-  READY,
   reasonOf,
   START_MS,
   type TrialOutcome,
+  type TrialRequest,
 } from "../contracts/plugin-trial.ts";
 import { isRecord } from "../contracts/values.ts";
 
@@ -30,14 +31,18 @@ export async function tryPlugin(
     killSignal: "SIGKILL",
     signal,
   });
+  const nonce = randomUUID();
   let timer = setTimeout(() => failed("the process that tries it does not start"), START_MS);
   // A failure to start, or the signal's.
   child.on("error", (error) => failed(reasonOf(error)));
-  child.on("message", (message) => {
-    if (message !== READY) return resolve(outcomeOf(message));
+  // The first message comes before the plugin's code is there. Later ones without the nonce are the plugin's own.
+  child.once("message", () => {
     clearTimeout(timer);
     timer = setTimeout(() => failed(overdue(deadlineMs)), deadlineMs);
-    child.send(request);
+    child.on("message", (message) => {
+      if (isRecord(message) && message["nonce"] === nonce) resolve(outcomeOf(message["outcome"]));
+    });
+    child.send({ nonce, request } satisfies TrialRequest);
   });
   child.once("exit", (code, killedBy) => {
     failed(killedBy === null ? `it ends its process with code ${code}` : `its process is ended by ${killedBy}`);
@@ -52,9 +57,8 @@ export async function tryPlugin(
   }
 }
 
-/** A plugin may send messages itself: they are no outcome. */
 function outcomeOf(message: unknown): TrialOutcome {
-  if (!isRecord(message)) return { ok: false, reason: "it sends messages while it is loaded" };
+  if (!isRecord(message)) return { ok: false, reason: "it cannot be loaded" };
   if (message["ok"] === true) return { ok: true, names: namesIn(message["names"]) };
   return { ok: false, reason: typeof message["reason"] === "string" ? message["reason"] : "it cannot be loaded" };
 }

@@ -11,8 +11,8 @@ import { findDeployment } from "../../service/deployment.ts";
 export default class PluginRemove extends BaseCommand<RemovedPlugin> {
   static override description =
     "Remove a plugin from cairn.yaml, with its settings\n\n" +
-    "A folder of yours stays where it is; a package that `plugin add` has installed is deleted. Refused while a provider, a channel " +
-    "or an agent names it.";
+    "A folder of yours stays where it is; one that `plugin add` has installed is deleted by the next command that installs or " +
+    "removes a package. Refused while a provider, a channel or an agent names it.";
 
   static override hiddenAliases = ["plugins:remove"];
 
@@ -41,9 +41,11 @@ export default class PluginRemove extends BaseCommand<RemovedPlugin> {
   }
 
   protected render(removed: RemovedPlugin, mark: Mark): string {
-    const { plugin, path, deleted } = removed;
+    const { plugin, path, installed } = removed;
     if (path === null) return `Nothing to change: no directory of plugin_dirs has a plugin ${visible(plugin)}.`;
-    const folder = deleted ? "Its package is deleted." : `Its folder ${visible(path)} stays.`;
+    const folder = installed
+      ? `The next \`plugin add\` or \`plugin remove\` of a package deletes its folder ${visible(path)}.`
+      : `Its folder ${visible(path)} stays.`;
     const done = `Removed ${visible(plugin)}. ${folder}`;
     return renderEdit(removed, done, mark, { dryRun: this.#dryRun, apply: this.#apply });
   }

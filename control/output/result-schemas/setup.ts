@@ -147,7 +147,11 @@ export const SETUP_SCHEMAS = {
   "plugin-remove": edit.extend({
     plugin: z.string(),
     path: z.string().nullable().describe("Its folder; null where there was no such plugin"),
-    deleted: z.boolean().describe("Whether the folder was deleted: that of a package which was installed"),
+    installed: z
+      .boolean()
+      .describe(
+        "Whether `plugin add` installed it: the next command that installs or removes a package deletes its folder",
+      ),
   }),
   "skills-list": z.strictObject({
     skills: z.array(

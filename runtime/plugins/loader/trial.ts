@@ -5,7 +5,14 @@
 
 import process from "node:process";
 import { Worker } from "node:worker_threads";
-import { LOAD_MS, type LoadRequest, READY, reasonOf, type TrialOutcome } from "../../contracts/plugin-trial.ts";
+import {
+  LOAD_MS,
+  type LoadRequest,
+  READY,
+  reasonOf,
+  type TrialOutcome,
+  type TrialRequest,
+} from "../../contracts/plugin-trial.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import { isRecord } from "../../contracts/values.ts";
 import { openPlugin, provideApi } from "./open.ts";
@@ -22,15 +29,15 @@ process.send?.(READY);
 async function attempt(message: unknown): Promise<void> {
   new Worker(`setTimeout(() => process.kill(process.pid, "SIGKILL"), ${LONGEST_MS})`, { eval: true }).unref();
   provideApi();
+  // The one that has started this process is the only one that sends anything.
+  const { nonce, request } = message as TrialRequest;
   let outcome: TrialOutcome;
   try {
-    // The one that has started this process is the only one that sends anything.
-    const request = message as LoadRequest;
     outcome = { ok: true, names: namesOf(request, await openPlugin(request, noLog)) };
   } catch (error) {
     outcome = { ok: false, reason: reasonOf(error) };
   }
-  process.send?.(outcome, () => process.exit(0));
+  process.send?.({ nonce, outcome }, () => process.exit(0));
 }
 
 /** Their shapes were checked when they were made. */

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { create as createArchive } from "tar";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { addPlugin } from "../../../control/plugins/add.ts";
@@ -76,6 +77,8 @@ describe("a source of a plugin", () => {
     "me/sky@x:y\n",
     "git+https://x@1.0.0",
     "--help@1.0.0x",
+    "--foo@1.2.3",
+    "-g@1.2.3",
   ])("is not %j", (spec) => {
     const parse = () => parsePluginSource(spec, "/here", "/me");
     if (spec.includes("/") && !spec.startsWith("@")) expect(parse()).toMatchObject({ kind: "folder" });
@@ -122,14 +125,36 @@ describe("adding a folder", () => {
       taken: { kind: "tool", code: tool("file_read") },
       keyed: { kind: "tool", code: tool("keyed"), settings },
       schema: { kind: "tool", code: tool("schema"), settings: { type: "object", properties: 1 } },
+      speaks: {
+        kind: "tool",
+        code: "process.send({ ok: true, names: ['x'] }); process.send('ready'); process.exit(8)",
+      },
+      outside: { kind: "tool" },
+      rooted: { kind: "tool" },
       open: { kind: "tool", code: tool("open") },
     });
     await writeFile(join(dir, "mine", "open", "other.js"), "", { mode: 0o666 });
     await rm(join(dir, "mine", "open", "other.js"));
     await symlink("/etc/hostname", join(dir, "mine", "open", "other.js"));
     await mkdir(join(dir, "mine", "empty"));
+    await writeFile(join(dir, "outside.mjs"), tool("outside"));
+    for (const [name, main] of Object.entries({ outside: "x/../../../outside.mjs", rooted: "/../../outside.mjs" })) {
+      await writeFile(join(dir, "mine", name, "package.json"), manifestOf("1.0.0", { name, main }));
+    }
     const refusals: Record<string, string> = {};
-    for (const name of ["ends", "thrown", "future", "shell", "taken", "keyed", "schema", "open", "empty", "none"]) {
+    for (const name of [
+      "ends",
+      "thrown",
+      "future",
+      "shell",
+      "taken",
+      "keyed",
+      "schema",
+      "open",
+      "empty",
+      "none",
+      ...MORE,
+    ]) {
       const error: unknown = await add(`./mine/${name}`).catch((reason: unknown) => reason);
       refusals[name] = error instanceof Error ? error.message.replaceAll(`${dir}/mine/`, "") : "it was added";
     }
@@ -144,6 +169,9 @@ describe("adding a folder", () => {
       open: expect.stringContaining("is a link that leads outside"),
       empty: "empty is no plugin that can be used: it has no package.json.",
       none: expect.stringContaining("none is no plugin that can be used"),
+      speaks: "speaks is no plugin that can be used: it ends its process with code 8.",
+      outside: "outside is no plugin that can be used: its package.json: main must lie in its folder.",
+      rooted: "rooted is no plugin that can be used: its package.json: main must lie in its folder.",
     });
     expect(await read()).toBe(YAML);
     await write(`${YAML}plugins: { keyed: { settings: { key: "\${KEY}" } } }\n`);
@@ -153,6 +181,7 @@ describe("adding a folder", () => {
   });
 });
 
+const MORE = ["speaks", "outside", "rooted"];
 const HOOK = `export const create = () => ({ name: "rain", event: "turn:before", priority: 50, run: async () => {} });`;
 
 describe("adding a package", () => {
@@ -175,12 +204,47 @@ describe("adding a package", () => {
     const second = await archive({ "package.json": manifestOf("1.1.0"), "index.js": tool("sky") });
     expect(await add(second)).toMatchObject({ changed: true, version: "1.1.0", replaced: "1.0.0" });
     expect(await read()).toBe(`${YAML}plugin_dirs:\n  - ./home/${PACKAGES}/sky@1.1.0\n`);
-    expect(await packages()).toEqual(["sky@1.1.0"]);
+    // The node that runs may import files of the old one yet; the next command deletes it, and one that only shows does not.
+    expect(await packages()).toEqual(["sky@1.0.0", "sky@1.1.0"]);
+    expect(await add(first, { dryRun: true, signal })).toMatchObject({ changed: true, replaced: "1.1.0" });
+    expect(await remove("sky", { dryRun: true, signal })).toMatchObject({ changed: true, installed: true });
+    expect(await packages()).toEqual(["sky@1.0.0", "sky@1.1.0"]);
+    expect(await remove("sky")).toMatchObject({ changed: true, installed: true });
+    expect([await read(), await packages()]).toEqual([`${YAML}plugin_dirs: []\n`, ["sky@1.1.0"]]);
+    const rain = JSON.parse(manifestOf("1.0.0", { name: "rain", cairn: { kind: "hook", contract: 1 } }));
+    expect(await add(await archive({ "package.json": JSON.stringify(rain), "index.js": HOOK }))).toMatchObject({
+      changed: true,
+    });
+    expect(await packages()).toEqual(["rain@1.0.0"]);
+  });
 
-    expect(await remove("sky", { dryRun: true, signal })).toMatchObject({ changed: true, deleted: false });
-    expect(await packages()).toEqual(["sky@1.1.0"]);
-    expect(await remove("sky")).toMatchObject({ changed: true, deleted: true });
-    expect([await read(), await packages()]).toEqual([`${YAML}plugin_dirs: []\n`, []]);
+  it("does not touch a broken one that the configuration names", async () => {
+    const file = await archive({ "package.json": manifestOf("1.0.0"), "index.js": tool("sky") });
+    const { path } = await add(file);
+    const before = await read();
+    await writeFile(join(path, "package.json"), "{broken");
+    for (const dryRun of [true, false]) {
+      await expect(add(file, { dryRun, signal })).rejects.toMatchObject({
+        code: "RUNTIME_CONFLICT",
+        details: { hint: "First `cairn plugin remove sky@1.0.0`." },
+      });
+    }
+    expect([await read(), await readFile(join(path, "package.json"), "utf8")]).toEqual([before, "{broken"]);
+    expect(await remove("sky@1.0.0")).toMatchObject({ changed: true, installed: true });
+    expect(await add(file)).toMatchObject({ changed: true, provides: ["sky"] });
+  });
+
+  it("can be used where the umask lets a group write, and its archive has no entries of folders, as npm packs it", async () => {
+    const folder = await temporaryDirectory();
+    await mkdir(join(folder, "package", "lib"), { recursive: true });
+    await writeFile(join(folder, "package", "package.json"), manifestOf("1.0.0", { main: "lib/index.js" }));
+    await writeFile(join(folder, "package", "lib", "index.js"), tool("sky"));
+    const file = join(folder, "sky.tgz");
+    const names = ["package/package.json", "package/lib/index.js"];
+    await createArchive({ file, cwd: folder, gzip: true, portable: true }, names);
+    const umask = process.umask(0o002);
+    onTestFinished(() => void process.umask(umask));
+    expect(await add(file)).toMatchObject({ provides: ["sky"] });
   });
 
   it("takes files alone from an archive, and what others may not write to", async () => {
@@ -207,6 +271,8 @@ describe("adding a package", () => {
       () => null,
     );
     if (escaping !== null) await expect(add(escaping)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    const record = await archive({ "package.json": manifestOf("1.0.0"), ".cairn-package.json/x": "" });
+    await expect(add(record)).rejects.toMatchObject({ code: "RUNTIME_INVALID_REQUEST" });
     expect([await read(), await packages()]).toEqual([YAML, []]);
   });
 
@@ -277,7 +343,7 @@ describe("removing a plugin", () => {
     });
     const rest = `${YAML}plugin_dirs:\n  - ./mine/rain # hooks\n`;
     await write(`${rest}  - ./mine/sky\nplugins:\n  rain: { enabled: true }\n  sky: { settings: { x: 1 } }\n`);
-    expect(await remove("sky")).toMatchObject({ changed: true, path: join(dir, "mine", "sky"), deleted: false });
+    expect(await remove("sky")).toMatchObject({ changed: true, path: join(dir, "mine", "sky"), installed: false });
     expect(await read()).toBe(`${rest}plugins:\n  rain: { enabled: true }\n`);
     expect(await readdir(join(dir, "mine", "sky"))).toContain("index.js");
     expect(await remove("sky")).toMatchObject({ changed: false, path: null });
@@ -286,6 +352,46 @@ describe("removing a plugin", () => {
     await rm(join(dir, "mine", "rain"), { recursive: true });
     expect(await remove("rain")).toMatchObject({ changed: true });
     expect(await read()).toContain("plugin_dirs: []");
+  });
+
+  it("removes none but the one that was asked for, while another command removes its neighbour", async () => {
+    await writePlugins(dir, {
+      first: { kind: "tool", code: tool("first") },
+      second: { kind: "tool", code: `await new Promise((resolve) => setTimeout(resolve, 1500));\n${tool("second")}` },
+      third: { kind: "tool", code: tool("third") },
+    });
+    await write(`${YAML}plugin_dirs:\n  - ./first\n  - ./second\n  - ./third\n`);
+    const removed = await Promise.all([remove("first"), remove("second")]);
+    expect(removed).toMatchObject([{ changed: true }, { changed: true }]);
+    expect(await read()).toBe(`${YAML}plugin_dirs:\n  - ./third\n`);
+  });
+
+  it("keeps settings of another plugin, whose id is the name of the broken one's folder", async () => {
+    await writePlugins(dir, {
+      good: { kind: "tool", code: tool("sky") },
+      "old/sky": { kind: "tool", code: tool("old") },
+    });
+    const manifest = {
+      name: "sky",
+      cairn: { kind: "tool", contract: 1, settings: { type: "object" } },
+      type: "module",
+    };
+    await writeFile(join(dir, "good", "package.json"), JSON.stringify(manifest));
+    await writeFile(join(dir, "old/sky", "package.json"), "{broken");
+    const settings = "plugins:\n  sky: { settings: { units: metric } }\n";
+    await write(`${YAML}plugin_dirs:\n  - ./old/sky\n  - ./good\n${settings}`);
+    expect(await remove("sky")).toMatchObject({ changed: true, path: join(dir, "old/sky") });
+    expect(await read()).toBe(`${YAML}plugin_dirs:\n  - ./good\n${settings}`);
+  });
+
+  it("keeps a folder that its owner has put among the packages", async () => {
+    const mine = join(deployment.home, PACKAGES);
+    await writePlugins(mine, { sky: { kind: "tool", code: tool("sky") } });
+    await add(join(mine, "sky"));
+    expect(await remove("sky")).toMatchObject({ changed: true, installed: false });
+    const file = await archive({ "package.json": manifestOf("1.0.0"), "index.js": tool("sky") });
+    await add(file);
+    expect(await packages()).toEqual(["sky", "sky@1.0.0"]);
   });
 
   it("is refused for one of several in a directory", async () => {
