@@ -4,16 +4,26 @@ import { parse, type Word } from "unbash";
 import { COMPUTED, VALUE } from "./values.ts";
 
 const MAX_BRACE_WORDS = 256;
+/** What the braces of one script may make in all: each of them is parsed once more with the text around it. */
+const MAX_BRACE_CHARS = 50_000;
+
+/** Characters that were made so far. */
+export interface BraceWork {
+  chars: number;
+}
+
 /** An escape, a text in quotes, or one character. */
 const TOKEN = /\\[\s\S]|\$'(?:\\[\s\S]|[^'\\])*'|'[^']*'|"(?:\\[\s\S]|[^"\\])*"|[\s\S]/g;
 
 /** The words that the brace expansions of a word make, to be expanded further; null when it has none, or when they are too many. */
-export function expandBraces(word: Word): readonly Word[] | "too many" | null {
+export function expandBraces(word: Word, work: BraceWork): readonly Word[] | "too many" | null {
   if (!braceOf(word)) return null;
   const done: Word[] = [];
   const open = [word];
   for (let next = open.pop(); next; next = open.pop()) {
     const brace = braceOf(next);
+    work.chars += brace ? next.text.length : 0;
+    if (work.chars > MAX_BRACE_CHARS) return "too many";
     if (brace) {
       const [before, after] = [next.text.slice(0, brace.pos - next.pos), next.text.slice(brace.end - next.pos)];
       open.push(...itemsOf(brace.text).flatMap((item) => parsed(before + item + after)));

@@ -48,9 +48,11 @@ export function createExpander(
   outputsOf: (script: ParsedScript, state: ShellState) => readonly string[],
   onTooMany: () => void,
 ): Expander {
+  const braceWork = { chars: 0 };
+
   function fields(word: Word, state: ShellState): readonly Fields[] {
     if (!word.parts) return [[plainText(word, state)]];
-    const braced = expandBraces(word);
+    const braced = expandBraces(word, braceWork);
     if (braced === "too many") {
       onTooMany();
       return [[COMPUTED]];

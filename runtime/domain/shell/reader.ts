@@ -28,6 +28,8 @@ import { calledProgram } from "./words.ts";
 /** A script that needs more steps than this is left to a person's decision. */
 const MAX_COMMANDS = 3_000;
 const MAX_STEPS = 30_000;
+/** The words of all commands together: one variable may hold thousands of them. */
+const MAX_WORDS = 50_000;
 const MAX_DEPTH = 40;
 
 /** All findings, the first of each reason only. */
@@ -37,6 +39,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   const postponed: (() => void)[] = [];
   let certainOnly = 0;
   let commands = 0;
+  let wordsRead = 0;
   let steps = 0;
   let depth = 0;
   const note = (action: Finding["action"], reason: string) => {
@@ -79,7 +82,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
 
   function visit(node: SyntaxNode, state: ShellState, input: Stream): Stream {
     steps += 1;
-    if (depth >= MAX_DEPTH || steps > MAX_STEPS) return tooLong();
+    if (depth >= MAX_DEPTH || steps > MAX_STEPS || wordsRead > MAX_WORDS) return tooLong();
     depth += 1;
     try {
       return visitNode(node, state, input);
@@ -192,7 +195,8 @@ export function readScript(text: string, start: ShellState, workspace: string): 
 
   function run(words: readonly string[], state: ShellState, input: Stream): Stream {
     commands += 1;
-    if (commands > MAX_COMMANDS || depth >= MAX_DEPTH) return tooLong();
+    wordsRead += words.length;
+    if (commands > MAX_COMMANDS || wordsRead > MAX_WORDS || depth >= MAX_DEPTH) return tooLong();
     const [name = "", ...args] = words;
     if (name === "") return SILENCE;
     const body = state.functions.get(name);

@@ -4,6 +4,7 @@ import { checkShellCommand } from "../../../runtime/domain/shell-danger.ts";
 const check = (command: string, directory = "/srv/agent/ws") =>
   checkShellCommand(command, { workspace: "/srv/agent/ws", directory });
 
+const numbered = (count: number) => Array.from({ length: count }, (_, index) => `a${index}`).join(" ");
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const hex = (text: string) => Buffer.from(text).toString("hex");
 
@@ -753,6 +754,10 @@ it.each([
   ["braces that multiply", `echo ${"{a,b}".repeat(30)}`],
   ["very many commands", "echo a; ".repeat(5_000)],
   ["redirections that multiply", `${"x > $(".repeat(30)}x${")".repeat(30)}`],
+  ["a variable of very many words", `x='a b c d e f ';${"x=$x$x;".repeat(10)}${"cat $x;".repeat(400)}`],
+  ["very many sequences of braces in a word", `echo ${"{1..2}".repeat(3_333)}`],
+  ["very many words of braces", `echo ${`${"{a,b}".repeat(7)} `.repeat(500)}`],
+  ["a loop over very many words", `for i in ${numbered(31)}; do rm ${"$i ".repeat(3_000)}; done`],
   ["endless code", `python3 -c '${'"\\"'.repeat(30_000)}'`],
 ])("asks instead of following %s to the end", (_, command) => {
   expect(check(command).action).toBe("ask");
