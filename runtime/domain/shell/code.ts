@@ -24,6 +24,7 @@ const HIDDEN_LETTERS = /\\(x[2-7][\da-f]|u\{?0*[2-7][\da-f](?![\da-f])|0?[4-7][0
 /** Texts in quotes, and the operators of Perl and Ruby that quote by brackets. */
 const QUOTED = /(["'`])((?:\\.|(?!\1)[^\\])*)\1/gs;
 const QUOTING_OPERATOR = /(?:\bq[qxwr]?|%[qQxwW])\s*[^\w\s]/;
+const SUBSTITUTION = /\$\(|`/;
 const MAX_CHARS = 20_000;
 
 export function inspectCode(code: string, state: ShellState, inspector: Inspector): void {
@@ -44,11 +45,19 @@ export function inspectCode(code: string, state: ShellState, inspector: Inspecto
   if (/expanduser|homedir|Path\.home|Dir\.home|\bHOME\b/.test(code) && DELETES.test(code))
     refuseDeletion(HOME, state, inspector);
   if (!STARTS_PROGRAMS.test(code)) return;
-  // Commands as text, and as a list of words. Most literals are no commands: only certain danger counts.
-  inspector.certain(() => {
-    for (const literal of literals) inspector.script(literal, state);
-    if (literals.length > 1) inspector.command(literals, state);
-  });
+  // Brackets of Perl and Ruby in one another are not followed.
+  if (QUOTING_OPERATOR.test(code) && SUBSTITUTION.test(code))
+    inspector.ask("a part of the text that it runs is computed while it runs");
+  // Commands as text, and as a list of words.
+  for (const literal of literals) inspectLiteral(literal, state, inspector);
+  if (literals.length > 1) inspector.certain(() => inspector.command(literals, state));
+}
+
+/** Text that may be a command. Most is none: only certain danger counts, unless it computes a part of itself. */
+export function inspectLiteral(text: string, state: ShellState, inspector: Inspector): void {
+  const inspect = () => inspector.script(text, state);
+  if (SUBSTITUTION.test(text)) inspect();
+  else inspector.certain(inspect);
 }
 
 function refuseDeletion(path: string, state: ShellState, inspector: Inspector): void {

@@ -4,11 +4,14 @@
  */
 
 import { posix } from "node:path";
-import { hasOption, type Invocation, operandsOf, optionValue } from "./inspection.ts";
-import { absolutePath, readingOf } from "./paths.ts";
+import { isWithin } from "../workspace-path.ts";
+import { hasOption, type Invocation, operandsOf } from "./inspection.ts";
+import { readingOf } from "./paths.ts";
 import { isSecretPath } from "./secrets.ts";
+import type { ShellState } from "./state.ts";
 import { concatenate, SILENCE, type Stream, textStream } from "./streams.ts";
 import { COMPUTED, VALUE } from "./values.ts";
+import { noteWrittenFiles } from "./written-files.ts";
 
 /** Programs that print numbers, dates, revisions or names of the project, when each of their arguments is of this form. */
 const VALUES: Readonly<Record<string, RegExp>> = {
@@ -50,16 +53,9 @@ export function outputOf(invocation: Invocation, workspace: string): Stream {
     const files = args.filter((arg) => !arg.startsWith("-"));
     return files.length > 0 ? files.map((file) => readingOf(file, state)).reduce(concatenate) : input;
   }
-  if (program === "tee") {
-    for (const file of operandsOf(args)) state.files.set(absolutePath(file, state), input);
-    return input;
-  }
+  noteWrittenFiles(invocation);
+  if (program === "tee") return input;
   const printed: Stream = { kind: "program", program };
-  if (program === "curl" || program === "wget") {
-    const target = downloadTarget(program, args);
-    if (target) state.files.set(absolutePath(target, state), printed);
-    return printed;
-  }
   const names = args.some((arg) => arg.includes(COMPUTED)) ? undefined : namesOf(invocation, workspace);
   return names === undefined ? printed : { ...printed, names: `${names}\n` };
 }
@@ -83,7 +79,7 @@ function formatted([format = "", ...values]: readonly string[]): string {
 }
 
 /** Names, or a value that hides nothing; undefined where the output may be anything. */
-function namesOf({ program, args, input }: Invocation, workspace: string): string | undefined {
+function namesOf({ program, args, input, state }: Invocation, workspace: string): string | undefined {
   if (!NAMING.has(program) && !VALUES[program]) return undefined;
   const operands = operandsOf(args);
   const [only = ""] = operands;
@@ -110,9 +106,10 @@ function namesOf({ program, args, input }: Invocation, workspace: string): strin
     case "readlink":
       return operands.length === 1 ? only : undefined;
     case "npm":
+      if (!isInProject(state, workspace)) return undefined;
       return /^(root|prefix)$/.test(text) ? (only === "root" ? `${workspace}/node_modules` : workspace) : undefined;
     case "git":
-      if (text === "rev-parse --show-toplevel") return workspace;
+      if (text === "rev-parse --show-toplevel") return isInProject(state, workspace) ? workspace : undefined;
       return GIT_VALUES.some((form) => form.test(text)) && args.every(isInside) ? VALUE : undefined;
     case "cut":
       return listed === VALUE ? VALUE : undefined;
@@ -142,10 +139,8 @@ function isInside(word: string): boolean {
   return !/^[/~]|(^|\/)\.\.(\/|$)/.test(word) && !isSecretPath(word);
 }
 
-function downloadTarget(program: string, args: readonly string[]): string | undefined {
-  const target =
-    program === "curl" ? optionValue(args, "-o", "--output") : optionValue(args, "-O", "--output-document");
-  if (target !== undefined) return target === "-" ? undefined : target;
-  const named = program === "wget" || hasOption(args, "O", "--remote-name");
-  return named ? posix.basename(operandsOf(args).at(-1) ?? "") : undefined;
+/** Whether git and npm find the project of the workspace: nothing leads them elsewhere. */
+function isInProject(state: ShellState, workspace: string): boolean {
+  const led = [...state.variables.keys()].some((name) => /^(GIT_|npm_config_)/i.test(name));
+  return !led && state.directories.every((directory) => isWithin(workspace, directory));
 }

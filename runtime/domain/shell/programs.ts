@@ -1,5 +1,6 @@
 /** The rules for single programs: what each must not be called with, whatever brought the call about. */
 
+import { inspectLiteral } from "./code.ts";
 import { checkDispatcher } from "./dispatchers.ts";
 import { hasOption, type Inspector, type Invocation, operandsOf, optionValue } from "./inspection.ts";
 import { checkInterpreter } from "./interpreters.ts";
@@ -78,7 +79,7 @@ const RULES = byProgram<Rule>({
   tee: ({ args, state }, inspector) => writeTo(operandsOf(args), state, inspector),
   truncate: ({ args, state }, inspector) => writeTo(operandsOf(args, "-s -r"), state, inspector),
   sed: ({ args, state }, inspector) => {
-    for (const command of sedCommands(args)) inspector.certain(() => inspector.script(command, state));
+    for (const command of sedCommands(args)) inspectLiteral(command, state, inspector);
     if (hasOption(args, "i", "--in-place")) writeTo(operandsOf(args, "-e -f"), state, inspector);
   },
   "cp install ln": destination,

@@ -109,8 +109,11 @@ export function readScript(text: string, start: ShellState, workspace: string): 
         return node.commands.reduce<Stream>((stream, command) => visit(command, fork(state), stream), input);
       case "Command":
         return simpleCommand(node, state, input);
-      case "Redirected":
-        return visit(node.command, state, redirections.apply(node.redirects, state, input));
+      case "Redirected": {
+        const output = visit(node.command, state, redirections.apply(node.redirects, state, input));
+        redirections.record(node.redirects, state, output);
+        return output;
+      }
       case "For":
       case "Select": {
         const values = node.wordlist?.flatMap((word) => expander.fields(word, state).flat()) ?? state.positional;

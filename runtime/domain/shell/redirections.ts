@@ -44,7 +44,9 @@ export function createRedirections(expander: Expander, inspector: Inspector): Re
 
   function record(redirects: readonly Redirection[], state: ShellState, output: Stream): void {
     for (const entry of redirects) {
-      if (entry.type !== "Redirect" || !entry.operator.includes(">") || !entry.target || entry.descriptor) continue;
+      if (entry.type !== "Redirect" || !entry.operator.includes(">") || !entry.target) continue;
+      const { descriptor } = entry;
+      if (descriptor && !(descriptor.type === "FileDescriptor" && descriptor.value === 1)) continue;
       for (const target of expander.texts(entry.target, state)) {
         const path = absolutePath(target, state);
         const before = entry.operator.endsWith(">>") ? state.files.get(path) : undefined;

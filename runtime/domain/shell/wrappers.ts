@@ -7,6 +7,8 @@ interface Wrapper {
   readonly valued?: string;
   /** Operands before the command. */
   readonly operands?: number;
+  /** A first operand that may be there, with more options behind it. */
+  readonly optional?: RegExp;
   /** `NAME=value` words may precede the command. */
   readonly assignments?: boolean;
   /** A first word that must be there: `uv run`. */
@@ -30,7 +32,10 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   pipenv: { verb: /^run$/ },
   pnpm: { verb: /^(exec|dlx)$/ },
   poetry: { verb: /^run$/ },
-  setarch: { operands: 1 },
+  setarch: {
+    optional:
+      /^(linux(32|64)|i[3-6]86|athlon|x86_64|amd64|aarch64|arm|ia64|alpha|ppc|s390|mips|sparc|parisc|riscv|uname26)/,
+  },
   stdbuf: { valued: "-i -o -e --input --output --error" },
   strace: { valued: "-e -o -p -s -u -E -a -P" },
   taskset: { operands: 1 },
@@ -47,7 +52,8 @@ export function unwrap(program: string, args: readonly string[]): readonly strin
   // `command -v rm` prints a path.
   if (program === "command" && /^-[vV]/.test(args[0] ?? "")) return null;
   if (!wrapper || (wrapper.verb && !wrapper.verb.test(args[0] ?? ""))) return null;
-  const words = operandsFrom(wrapper.verb ? args.slice(1) : args, wrapper.valued);
+  const given = operandsFrom(wrapper.verb ? args.slice(1) : args, wrapper.valued);
+  const words = wrapper.optional?.test(given[0] ?? "") ? operandsFrom(given.slice(1), wrapper.valued) : given;
   const first = wrapper.assignments ? words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word)) : (wrapper.operands ?? 0);
   return first === -1 ? [] : words.slice(first);
 }
