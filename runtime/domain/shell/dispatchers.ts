@@ -121,7 +121,9 @@ function checkFind({ args, state }: Invocation, inspector: Inspector): Stream {
         );
     }
   }
-  const names = args.includes("-printf") ? COMPUTED : found.map((path) => `${path}\n`).join("");
+  const names = args.some((arg) => /^-(printf|exec|execdir|ok|okdir)$/.test(arg))
+    ? COMPUTED
+    : found.map((path) => `${path}\n`).join("");
   return { kind: "program", program: "find", names };
 }
 

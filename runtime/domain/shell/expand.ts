@@ -125,9 +125,7 @@ export function createExpander(
       return values.map((value) => withoutMatch(value, operand.text, operator));
     }
     nestedScripts(part, state);
-    // A part of a value that hides nothing hides nothing.
-    const harmless = prefix === "#" || (!prefix && values.every((value) => value === VALUE || value === ""));
-    return [harmless && operation?.type !== "Replace" ? VALUE : COMPUTED];
+    return [prefix === "#" ? VALUE : COMPUTED];
   }
 
   function nestedScripts(node: SyntaxNode, state: ShellState): void {

@@ -16,7 +16,8 @@ import { noteWrittenFiles } from "./written-files.ts";
 /** Programs that print numbers, dates, revisions or names of the project, when each of their arguments is of this form. */
 const VALUES: Readonly<Record<string, RegExp>> = {
   arch: /^-/,
-  date: /^(\+%[a-mo-su-zA-Z](%[a-mo-su-zA-Z]|[-_:.T ]%[a-mo-su-zA-Z])*|[^+].*)$/s,
+  // Any letters may be the name of a time zone.
+  date: /^(\+%[a-mo-su-zA-Y](%[a-mo-su-zA-Y]|[-_:.T ]%[a-mo-su-zA-Y])*|[^+].*)$/s,
   hostname: /^-/,
   id: /./s,
   jobs: /^-p$/,
@@ -31,8 +32,9 @@ const VALUES: Readonly<Record<string, RegExp>> = {
 };
 /** The same for git, by all that it is called with. */
 const GIT_VALUES: readonly RegExp[] = [
-  /^rev-parse( (--short(=\d+)?|--verify|--abbrev-ref|-q|[\w/@{}^~-]+))+$/,
-  /^(merge-base|write-tree|branch --show-current|symbolic-ref --short)( |$)/,
+  // What it does not find it prints as it is written, and a branch may have any name.
+  /^rev-parse( (--short(=\d+)?|--verify|-q|(HEAD|@|[\da-f]{4,40})([~^@][\d~^{}]*)?))+$/,
+  /^(merge-base|write-tree)( |$)/,
   /^(rev-list|ls-files|describe|tag|diff(?=.* --name-only)|log(?=.* --(format|pretty)=))( (-[zlmodu]+|-\d+|--|--(all|count|max-count=\d+|tags|abbrev=\d+|always|long|dirty|exact-match|list|merged|sort=[\w:.-]+|name-only|cached|staged|diff-filter=\w+|others|modified|deleted|exclude-standard|first-parent|no-merges|(format|pretty)=(format:)?%[hHtT])|[^-\s]\S*))*$/,
 ];
 /** They print names; which ones, their words say. */

@@ -4,7 +4,7 @@ import { hasOption, type Inspector, type Invocation, operandsOf, optionValue } f
 import { absolutePath, readable } from "./paths.ts";
 import { isSecretPath, mayBeSecret } from "./secrets.ts";
 import type { ShellState } from "./state.ts";
-import { COMPUTED, PROCESS } from "./values.ts";
+import { COMPUTED, PROCESS, VALUE } from "./values.ts";
 
 /** What they are given they do not read: words, names of files, numbers. */
 const NOT_READING = new Set(
@@ -22,6 +22,9 @@ const TEXT_OPTIONS =
   /^((docker|podman|nerdctl) ((build|buildx) (-t|--tag|--build-arg|--label)|(run|create|exec) (-e|--env|--name|-l|--label))|gh \w+ (-t|--title|-b|--body|-n|--notes)|[gm]?awk .*-v)$/s;
 /** Data, headers and users of curl that begin with text of the command: no `@` makes a file of the rest. */
 const CURL_TEXT = /^(-d|--data|--data-raw|--json|-H|--header|-u|--user|-A) [^@]/s;
+
+/** A file whose name begins with a dot, or any of the root directory, when a value completes its name. */
+const HIDDEN_NAME = new RegExp(`(^|/)\\.[^/]*${VALUE}|^/+${VALUE}`);
 
 export function checkReading(invocation: Invocation, inspector: Inspector): void {
   const { program, args } = invocation;
@@ -41,6 +44,8 @@ export function checkReadPath(path: string, state: ShellState, inspector: Inspec
     inspector.refuse(`it reads ${readable(path)}, which holds secrets`);
   else if (path.startsWith(PROCESS)) return;
   else if (path.includes(COMPUTED)) inspector.ask("what it reads is computed while it runs");
+  else if (HIDDEN_NAME.test(path))
+    inspector.ask(`${readable(path)} may be a file that holds secrets: a part of its name is computed`);
   else if (mayBeSecret(absolute)) inspector.ask(`${readable(path)} may be a file that holds secrets`);
 }
 

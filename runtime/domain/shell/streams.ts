@@ -19,10 +19,19 @@ export function textStream(...texts: readonly string[]): Stream {
 
 /** One after the other. */
 export function concatenate(first: Stream, second: Stream): Stream {
-  if (hasNoOutput(first) || second.kind === "program") return second;
-  if (hasNoOutput(second) || first.kind === "program") return first;
-  if (first.kind === "file" || second.kind === "file") return { kind: "file" };
-  return textStream(...bounded(first.texts.flatMap((before) => second.texts.map((after) => before + after))));
+  if (hasNoOutput(first)) return second;
+  if (hasNoOutput(second)) return first;
+  if (first.kind === "file" && second.kind === "file") return first;
+  if (first.kind !== "program" && second.kind !== "program")
+    return textStream(...bounded(textsOf(first).flatMap((before) => textsOf(second).map((after) => before + after))));
+  const { program } = second.kind === "program" ? second : first.kind === "program" ? first : { program: "" };
+  return { kind: "program", program, names: joined(textsOf(first), textsOf(second)) };
+}
+
+/** The names of both; once where they are the same, as in `this || that`. */
+function joined([before = "", ...more]: readonly string[], [after = "", ...others]: readonly string[]): string {
+  if (more.length + others.length > 0) return COMPUTED;
+  return before === after ? before : before + after;
 }
 
 /** One or the other: the same command in different forms. */
