@@ -22,7 +22,7 @@ const GIT_COMMAND = /^(?:[^=]*(?:pager|editor|command|helper|textconv|external)[
 
 const SSH_VALUED = "-b -c -D -E -e -F -i -J -L -l -m -o -p -R -S -W -w";
 const XARGS_VALUED =
-  "-a -d -E -I -L -n -P -s -i --arg-file --delimiter --replace --max-lines --max-args --max-procs --max-chars -j --jobs -S --sshlogin";
+  "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-chars -j --jobs -S --sshlogin";
 
 /** What the program prints, or null when it is none of these. */
 export function checkDispatcher(invocation: Invocation, inspector: Inspector): Stream | null {

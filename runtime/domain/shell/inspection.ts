@@ -54,10 +54,16 @@ export function operandsFrom(args: readonly string[], valued = ""): readonly str
   for (let at = 0; at < args.length; at += 1) {
     const arg = args[at] ?? "";
     if (arg === "--") return args.slice(at + 1);
-    if (options.includes(arg)) at += 1;
+    if (options.includes(arg) || endsInValued(arg, options)) at += 1;
     else if (!arg.startsWith("-") || arg === "-") return args.slice(at);
   }
   return [];
+}
+
+/** `-fo log`: the last of several letters takes the next word, and none before it took the rest of this one. */
+function endsInValued(arg: string, options: readonly string[]): boolean {
+  if (!/^-\w{2,}$/.test(arg)) return false;
+  return [...arg.slice(1)].findIndex((letter) => options.includes(`-${letter}`)) === arg.length - 2;
 }
 
 /** Whether a single-letter option is given, alone or among others (`-rf`), or a long one by its name. */
