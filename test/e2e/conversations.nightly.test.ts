@@ -6,12 +6,14 @@ import { converse } from "../support/conversations/converse.ts";
 import { discordSide } from "../support/conversations/discord.ts";
 import { isExchange, theScript } from "../support/conversations/exchanges.ts";
 import { agentSide, voiceSide } from "../support/conversations/http-sides.ts";
+import { slackSide } from "../support/conversations/slack.ts";
 import { telegramSide } from "../support/conversations/telegram.ts";
 
 const SIDES: Readonly<Record<string, readonly [channel: string, side: () => ChatSide | Promise<ChatSide>]>> = {
   "Telegram, asked for messages": ["telegram", () => telegramSide("polling")],
   "Telegram, by its webhook": ["telegram", () => telegramSide("webhook")],
   Discord: ["discord", discordSide],
+  Slack: ["slack", slackSide],
   "recordings and speech": ["voice", voiceSide],
   "the agent channel": ["agent", agentSide],
 };

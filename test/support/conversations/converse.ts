@@ -101,7 +101,13 @@ class Played {
     if (trouble === "deleted") return this.#side.remove?.();
     await until(() => requests().length > 0);
     if (trouble === "asked") {
-      await until(() => this.#side.shown().at(-1)?.text.includes("Which one?"));
+      // Buttons may come in a message of their own behind it.
+      await until(() =>
+        this.#side
+          .shown()
+          .slice(-2)
+          .some(({ text }) => text.includes("Which one?")),
+      );
       return this.#side.choose("red");
     }
     if (trouble === "stopped") {

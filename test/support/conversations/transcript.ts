@@ -42,6 +42,7 @@ const NOTICES = [
   /^Stopped\.$/,
   /^Provider "model"[^\n]*\(PROVIDER_[A-Z_]+\)$/,
   /^Which one\?(\n\nAnswer with\n\/answer red\n\/answer blue)?$/,
+  /^(Choose an answer, or write !answer TEXT\.|Answer: red)$/,
 ];
 const MAY_REPEAT = "(This may have reached you before.)";
 
