@@ -62,7 +62,7 @@ async function coder(
   return { model, deployment, app, git, editing };
 }
 
-/** The turn's id; it goes on whoever listens. */
+/** The turn's id; it goes on without a listener. */
 async function begin(node: NodeProcess): Promise<string> {
   const response = await node.request("/api/agents/main/messages", {
     json: { session: "s", text: "Please." },

@@ -1,4 +1,4 @@
-/** Each chat platform's fake with a file that it gives out when it is told to, and nodes that receive for one bot of it. */
+/** Each chat platform's fake with a file that it gives out when the test says so, and nodes that receive for one bot of it. */
 
 import type { Channel } from "../../runtime/contracts/channel.ts";
 import { createDiscordChannel } from "../../runtime/plugins/channels/discord/index.ts";

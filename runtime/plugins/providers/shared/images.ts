@@ -1,7 +1,7 @@
 import type { ContentPart, ImagePart } from "../../../contracts/message.ts";
 
 /**
- * Images that a service takes, by their types; of the others the model is told in words, since the service would refuse the
+ * Images that a service takes, by their types; a sentence takes the place of others, since the service would refuse the
  * whole request.
  */
 

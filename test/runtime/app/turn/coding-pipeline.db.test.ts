@@ -351,7 +351,7 @@ describeDatabase("the coding pipeline", (open) => {
     await expect.poll(() => processes("86419"), { timeout: 30_000 }).toBe(0);
   });
 
-  it("begins in a clean repository of the workspace alone, unless it is told otherwise", async () => {
+  it("begins in a clean repository of the workspace alone, or with `allow_dirty`", async () => {
     const repo = await repository();
     await writeFile(join(repo.workspace, "mine.txt"), "mine\n");
     const refusing = await start({ ...repo });
@@ -395,7 +395,7 @@ describeDatabase("the coding pipeline", (open) => {
       /TOOL_REFUSED: \.: the repository has filters, which are programs/,
     ],
     [
-      "is told to show no new files",
+      "shows no new files by its configuration",
       async ({ git, workspace }) => {
         await git("config", "status.showUntrackedFiles", "no");
         await writeFile(join(workspace, "mine.txt"), "");

@@ -181,7 +181,7 @@ describeDatabase("a reply that is being written", (open) => {
     await expect.poll(() => texts(platform).join(""), wait).toMatch(/^Hello …Hello there This turn was .*\(again\?\)$/);
   });
 
-  /** A further message is sent, and what `keep` is told of it then goes through `heard`. */
+  /** A further message is sent, and what `keep` gets of it then goes through `heard`. */
   function whoseFurtherMessage(channel: ChatChannel, heard: () => Promise<void>): void {
     const { edit } = channel;
     channel.edit = async (conversation, id, value, overflow, signal, keep) =>

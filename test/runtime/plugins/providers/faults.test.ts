@@ -145,7 +145,7 @@ describe.each(APIS)("$name, when the provider fails", (api) => {
     expect((await fail({ toolCalls: calls })).message).toContain("more than 1,000 calls");
   });
 
-  it("brings a call along that is no JSON, and goes on from what the model is told of it", async () => {
+  it("brings a call along that is no JSON, and goes on from the error that the model gets for it", async () => {
     const written = '{"command": "ls';
     const tools = [{ name: "shell", description: "Runs a command.", parameters: {} }];
     const provider = api.create({ baseUrl: fake.baseUrl });

@@ -3,7 +3,7 @@ import type { ImagePart, Message } from "../../../../runtime/contracts/message.t
 import type { FakeServer } from "../../../fakes/shared/server.ts";
 import { APIS, chunks, says, textIn } from "./support.ts";
 
-/** Images of every type, of users and of tools: what a service does not take is told to its model, and ends no turn. */
+/** Images of every type, of users and of tools: a sentence takes the place of what a service does not take, and no turn ends. */
 
 const TAKEN: Readonly<Record<string, readonly string[]>> = {
   anthropic: ["image/jpeg", "image/png", "image/gif", "image/webp"],
