@@ -35,16 +35,16 @@ const FILES = (kind: ScaffoldedKind): readonly (readonly [from: string, to: stri
 const PINS = { CAIRN: "", NODE_TYPES: "24.19.2", TYPESCRIPT: "6.0.3" };
 
 /**
- * `directory` is made where it is missing. RUNTIME_INVALID_REQUEST for a name that no plugin may have, or a directory that cannot be written; RUNTIME_CONFLICT where
- * something is there.
+ * `directory` is made where it is missing; `cairn` is what npm installs for the plugin's tests. RUNTIME_INVALID_REQUEST for a name that no
+ * plugin may have, or a directory that cannot be written; RUNTIME_CONFLICT where something is there.
  */
 export async function scaffoldPlugin(
   directory: string,
-  { name, kind, version }: { readonly name: string; readonly kind: ScaffoldedKind; readonly version: string },
+  { name, kind, cairn }: { readonly name: string; readonly kind: ScaffoldedKind; readonly cairn: string },
 ): Promise<ScaffoldedPlugin> {
   requirePluginName(name);
   const path = join(directory, name);
-  const words = { ...PINS, CAIRN: version, NAME: name, KIND: kind };
+  const words = { ...PINS, CAIRN: cairn, NAME: name, KIND: kind };
   const files = await Promise.all(
     FILES(kind).map(async ([from, to]) => {
       const text = await readFile(join(templateDirectory(), "plugin", from), "utf8");

@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { resolve, sep } from "node:path";
 import process from "node:process";
 import { Args, Flags } from "@oclif/core";
 import { BaseCommand } from "../../base-command.ts";
@@ -30,8 +30,10 @@ export default class PluginInit extends BaseCommand<ScaffoldedPlugin> {
   protected async work(): Promise<ScaffoldedPlugin> {
     const { args, flags } = await this.parse(PluginInit);
     const { kind } = flags;
-    const { version } = this.config;
-    return scaffoldPlugin(resolve(flags.in ?? process.cwd()), { name: args.name, kind, version });
+    const { root, version } = this.config;
+    // The version of a source tree may be in no registry: npm then installs the tree itself.
+    const cairn = root.split(sep).includes("node_modules") ? version : `file:${root}`;
+    return scaffoldPlugin(resolve(flags.in ?? process.cwd()), { name: args.name, kind, cairn });
   }
 
   protected render({ path, kind }: ScaffoldedPlugin, mark: Mark): string {
