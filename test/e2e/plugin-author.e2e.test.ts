@@ -73,6 +73,17 @@ describe("the author of a plugin", { concurrent: false }, () => {
     await writeFile(code, text);
   });
 
+  it("installs the Cairn that wrote the plugin: its version, or the source tree, whose version may be in no registry", async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+    const written = async (program: string, name: string): Promise<unknown> => {
+      await run(".", program, "plugin", "init", name);
+      return JSON.parse(await readFile(join(author, name, "package.json"), "utf8"));
+    };
+    expect(await written(bin, "by-package")).toMatchObject({ devDependencies: { "cairn-agents": version } });
+    const fromTree = { devDependencies: { "cairn-agents": `file:${ROOT}` } };
+    expect(await written(join(ROOT, "bin", "cairn.js"), "by-tree")).toMatchObject(fromTree);
+  });
+
   it("can use the manifest, the tool and the test that the page shows", async () => {
     const [manifest = ""] = await blocks("json");
     const [code = "", test = ""] = await blocks("js");
