@@ -45,7 +45,10 @@ describe.skipIf(lacks("docker", "pulumi-docker", "pulumi-command"))("a node that
     );
     expect(error.details.lastWords?.join("\n")).toContain("this program cannot start");
     expect(statSync(error.details.log ?? "").mode & 0o777).toBe(0o600);
-    expect((await stack.status()).nodes).toMatchObject([{ name: "one", health: "unhealthy" }]);
+    // Docker starts it again and again; while it runs, Docker knows nothing of its health yet.
+    await expect
+      .poll(async () => (await stack.status()).nodes, { timeout: 60_000 })
+      .toMatchObject([{ name: "one", health: "unhealthy" }]);
     // The same stack, as it should be.
     const standIn = JSON.parse(readFileSync(`${stack.dir}/infra/release.json`, "utf8")).built.id;
     expect(await stack.up({ image: standIn })).toMatchObject({ healthy: true });

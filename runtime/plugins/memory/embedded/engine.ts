@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import { Client, type Notification } from "pg";
 import { MemoryError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
+import { endThread } from "../../shared/end-thread.ts";
 import { storeFull } from "../wire/errors.ts";
 import { columnTypes } from "../wire/types.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
@@ -98,13 +99,13 @@ export class Engine {
   /** Ends the thread now, whatever it does; its statements reject with the reason. */
   end(reason: Error): void {
     this.#fail(reason);
-    this.#worker.terminate().catch((err: unknown) => this.#logger.error({ err }, "the store's thread did not end"));
+    endThread(this.#worker).catch((err: unknown) => this.#logger.error({ err }, "the store's thread did not end"));
   }
 
   /** Writes everything out and ends the thread. */
   async close(): Promise<void> {
     this.#closing = true;
-    const deadline = setTimeout(() => void this.#worker.terminate(), CLOSE_TIMEOUT_MS);
+    const deadline = setTimeout(() => void endThread(this.#worker), CLOSE_TIMEOUT_MS);
     this.#post({ type: "close" });
     await this.#exited.promise;
     clearTimeout(deadline);

@@ -5,6 +5,7 @@ import { extname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../../../contracts/errors.ts";
+import { endThread } from "../../../shared/end-thread.ts";
 import { createSlots } from "../slots.ts";
 import type { SearchResult, SearchShare, SearchTask } from "./messages.ts";
 import { mergeShares } from "./shares.ts";
@@ -74,7 +75,7 @@ async function runThread(task: SearchTask, share: SearchShare, signal: AbortSign
     return await outcome;
   } finally {
     ended.abort();
-    await worker.terminate();
+    await endThread(worker);
   }
 }
 

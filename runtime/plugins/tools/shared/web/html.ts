@@ -8,6 +8,7 @@ import { Worker } from "node:worker_threads";
 import { bulkhead } from "cockatiel";
 import { ToolError } from "../../../../contracts/errors.ts";
 import { codeOf } from "../../../../contracts/system-errors.ts";
+import { endThread } from "../../../shared/end-thread.ts";
 import type { HtmlAnswer, HtmlResults, HtmlTask } from "./html-thread.ts";
 
 export interface HtmlReader {
@@ -56,7 +57,7 @@ async function run(task: HtmlTask, signal: AbortSignal, deadlineMs: number): Pro
   } finally {
     clearTimeout(deadline);
     signal.removeEventListener("abort", stop);
-    await worker.terminate();
+    await endThread(worker);
   }
 }
 
