@@ -51,7 +51,7 @@ export const PROVED: Readonly<Record<string, string>> = {
   "test/e2e/backup-docker.nightly.test.ts":
     "A stack on Docker that is lost with its data comes back from `backup`, also after kills and with a node or the database down.",
   "test/e2e/channel-bursts.nightly.test.ts":
-    "5,000 messages at once on 50 conversations of Telegram and Discord are answered once and in order by a node with 192 MB for its objects.",
+    "5,000 messages at once on 50 conversations of Telegram, Discord and Slack are answered once and in order by a node with 192 MB for its objects.",
   "test/e2e/channel-kills.nightly.test.ts":
     "A node killed at every step between a message of Telegram, Discord or Slack and its acknowledged reply answers it after its restart: taken once, nothing lost, and marked where it may be there twice.",
   "test/e2e/conversations.nightly.test.ts":
