@@ -30,6 +30,8 @@ export interface TurnDisplayDeps {
   readonly logger: Logger;
 }
 
+/** Milliseconds until a turn is shown as one that takes a while: a quick reply costs its platform one request, not two. */
+const TYPING_AFTER_MS = 500;
 /** Milliseconds after its first words in which a reply may become whole, so that it is sent once. */
 const FIRST_MS = 800;
 const MAX_PAUSE_MS = 30_000;
@@ -52,7 +54,11 @@ export function createTurnDisplay({ channels, store, logger }: TurnDisplayDeps):
       shown.set(turn.channel, count + 1);
       const { conversation } = turn;
       const failed = (err: unknown) => logger.debug({ err, channel: channel.id }, "typing could not be shown");
-      channel.startTyping?.(conversation).catch(failed);
+      let isTyping = false;
+      const typing = setTimeout(() => {
+        isTyping = true;
+        channel.startTyping?.(conversation).catch(failed);
+      }, TYPING_AFTER_MS);
       const words =
         channel.draftPauseMs && channel.edit ? new ShownWords(turn, channel, { store, logger, lease }) : null;
       return {
@@ -61,7 +67,8 @@ export function createTurnDisplay({ channels, store, logger }: TurnDisplayDeps):
         end() {
           words?.end();
           shown.set(turn.channel, (shown.get(turn.channel) ?? 1) - 1);
-          channel.stopTyping?.(conversation).catch(failed);
+          clearTimeout(typing);
+          if (isTyping) channel.stopTyping?.(conversation).catch(failed);
         },
       };
     },
