@@ -2,7 +2,7 @@
 
 import { cap } from "./cap.ts";
 import { markedFence } from "./marked-fence.ts";
-import { withoutChatTokens, withoutFence, withoutUnseen } from "./prompt-data.ts";
+import { fenceable } from "./prompt-data.ts";
 
 export interface CodingTask {
   readonly task: string;
@@ -118,5 +118,5 @@ function where(path: string): string {
 }
 
 function data(text: string, from: string, mark: string): string {
-  return markedFence({ name: NAME, from }, withoutFence(withoutChatTokens(withoutUnseen(text)), NAME), mark);
+  return markedFence({ name: NAME, from }, fenceable(text, NAME), mark);
 }

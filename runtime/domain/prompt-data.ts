@@ -74,6 +74,11 @@ export function withoutFence(text: string, name: string): string {
   return text.replace(new RegExp(String.raw`<(\s{0,8}/?\s{0,8}${name}\b)`, "gi"), "($1");
 }
 
+/** Text of somebody else as it may stand inside a fence of this name: it cannot end the fence, and hides nothing. */
+export function fenceable(text: string, name: string): string {
+  return withoutFence(withoutChatTokens(withoutUnseen(text)), name);
+}
+
 /** Further lines are indented: none of them can pass for a heading. */
 export function indented(text: string): string {
   return text.replaceAll("\n", "\n  ");

@@ -2,7 +2,7 @@
 
 import { cap } from "./cap.ts";
 import { markedFence } from "./marked-fence.ts";
-import { withoutChatTokens, withoutFence, withoutUnseen } from "./prompt-data.ts";
+import { fenceable } from "./prompt-data.ts";
 
 /** UTF-16 code units that the model gets. */
 export const MAX_SUBAGENT_REPLY = 30_000;
@@ -12,7 +12,7 @@ const NAME = "reply";
 /** `mark` is random and made for this call. What a sub-agent has read may speak through it. */
 export function subagentReply(reply: string, mark: string): string {
   const { text, truncated, fullLength } = cap(reply, MAX_SUBAGENT_REPLY);
-  const safe = withoutFence(withoutChatTokens(withoutUnseen(text)), NAME);
+  const safe = fenceable(text, NAME);
   const fenced = markedFence({ name: NAME, from: "a sub-agent" }, safe.trim() === "" ? "(nothing)" : safe, mark);
   return truncated ? `${fenced}\n(${fullLength - text.length} more characters of the reply are left out)` : fenced;
 }

@@ -5,7 +5,7 @@
 
 import { isRecord } from "../../contracts/values.ts";
 import { markedFence } from "../marked-fence.ts";
-import { promptTag, promptText, withoutChatTokens, withoutFence, withoutUnseen } from "../prompt-data.ts";
+import { fenceable, promptTag, promptText } from "../prompt-data.ts";
 
 const MAX_DESCRIPTION = 2_000;
 /** UTF-16 units of a result. */
@@ -37,7 +37,7 @@ export function renderToolResult(
 export function fenced(server: string, mark: string, text: string): string {
   const more = text.length - MAX_RESULT;
   const shown = more > 0 ? `${text.slice(0, MAX_RESULT).toWellFormed()}\n... (${more} more characters)` : text;
-  const safe = withoutFence(withoutChatTokens(withoutUnseen(shown)), FENCE);
+  const safe = fenceable(shown, FENCE);
   const origin = { name: FENCE, from: `the MCP server ${server}` };
   return markedFence(origin, safe.trim() === "" ? "(nothing)" : safe, mark);
 }
