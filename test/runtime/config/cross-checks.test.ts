@@ -421,6 +421,30 @@ describe("settings that do not fit together", () => {
     expect(inspection.warnings.find((candidate) => candidate.path === path)?.message).toMatch(words);
   });
 
+  test.each([
+    ["telegram", TELEGRAM, ["1", "-100", "-100:7", "123456789012345"], ["-", "1:", "1:x", "1 ", "1:2:3", "@room"]],
+    [
+      "discord",
+      'discord: { token: "${DC}", owner_id: 100000000000000001 }',
+      ["10000000000000002", "99999999999999999999"],
+      ["1000000000000000", "010000000000000002", "100000000000000002x", "100000000000000002 ", "#general"],
+    ],
+    [
+      "slack",
+      'slack: { token: "${DC}", app_token: "${TG}", owner_id: U012AB3CD }',
+      ["C012AB3CD", "D012AB3CD", "G012AB3CD", "C012AB3CD:1700000000.000100"],
+      ["U012AB3CD", "c012ab3cd", "C012AB3CD:1700000000", "C012AB3CD:1700000000.0001000", "C012AB3CD ", "#general"],
+    ],
+  ])("bindings are of conversations of the platform's alone: %s", async (id, channel, right, wrong) => {
+    const bindings = Object.fromEntries([...right, ...wrong].map((conversation) => [conversation, "main"]));
+    const bound = channel.replace(/ }$/, `, channel_bindings: ${JSON.stringify(bindings)} }`);
+    const { errors: found } = await inspectText(file({ channels: `channels: { ${bound} }` }), { env: ENV });
+    const refused = found.map(({ path }) =>
+      path.slice(`channels.${id}.channel_bindings`.length).replaceAll(/^\.|[["\]]/g, ""),
+    );
+    expect(refused.toSorted()).toEqual(wrong.toSorted());
+  });
+
   test("a channel with a token on several nodes is allowed with one database for all", async () => {
     const parts = {
       channels: `channels: { ${TELEGRAM} }`,

@@ -110,6 +110,94 @@ describe.each(Object.entries(PLATFORMS_WITH_FILES))("on %s a command of the owne
     expect([first.lines(), first.texts()]).toEqual([["/stop", "/stop"], ["look"]]);
   });
 
+  it("that fails when its turn has come already is carried out in its turn", async () => {
+    const { platform, first } = await heldUp();
+    const failing = Promise.withResolvers<void>();
+    first.handlers.command = async () => {
+      first.handlers.command = async () => ({ text: "done" });
+      await failing.promise;
+      return { text: "" };
+    };
+    platform.owner("/stop");
+    await until(() => first.lines().length === 1);
+    platform.release();
+    await until(() => first.texts().length === 1);
+    await sleep(200);
+    failing.resolve(unavailable());
+    await until(() => first.lines().length === 2);
+    expect(first.lines()).toEqual(["/stop", "/stop"]);
+  });
+
+  it("that could not be carried out goes first again with the next connection", async () => {
+    const { platform, stored, first, reception } = await heldUp();
+    first.handlers.command = async () => {
+      await unavailable();
+      return { text: "" };
+    };
+    platform.owner("/stop");
+    await until(() => first.lines().length === 1);
+    await reception.end();
+    // Telegram brings it more than once where that takes a while.
+    const failed = first.lines().length;
+    first.handlers.command = async () => ({ text: "done" });
+    receiving(first.channel, stored);
+    await until(() => first.lines().length > failed);
+    expect(first.texts()).toEqual([]);
+  });
+
+  it("behind another one is left to the next node where this one stops meanwhile", async () => {
+    const { platform, stored, node, first, reception } = await heldUp();
+    const stopping = Promise.withResolvers<void>();
+    first.handlers.command = async () => {
+      await stopping.promise;
+      return { text: "done" };
+    };
+    for (const text of ["/stop", "/steer faster"]) platform.owner(text);
+    await until(() => first.lines().length === 1);
+    await sleep(200);
+    await reception.end();
+    stopping.resolve();
+    await until(() => JSON.stringify(stored.position ?? "").includes("ahead"));
+    await sleep(200);
+    expect(first.lines()).toEqual(["/stop"]);
+    platform.release();
+    const second = await node();
+    await receiving(second.channel, stored).up();
+    await until(() => second.texts().length === 1 && second.lines().length > 0);
+    expect([second.texts(), second.lines()]).toEqual([["look"], ["/steer faster"]]);
+  });
+
+  it("that another node has taken meanwhile is not carried out when this one receives again", async () => {
+    const { platform, stored, node, first } = await receivingNode();
+    const storing = Promise.withResolvers<void>();
+    const entered = Promise.withResolvers<void>();
+    first.handlers.message = () => {
+      entered.resolve();
+      return storing.promise;
+    };
+    const reception = receiving(first.channel, stored);
+    await reception.up();
+    for (const text of ["hello", "/stop"]) platform.owner(text);
+    await entered.promise;
+    await sleep(200);
+    await reception.end();
+    storing.resolve();
+    const second = await node();
+    const meanwhile = receiving(second.channel, stored);
+    await until(() => second.lines().length === 1);
+    // Once what is behind it is taken, that it was is stored.
+    platform.owner("behind");
+    await until(() => second.texts().includes("behind"));
+    await meanwhile.end();
+    await receiving(first.channel, stored).up();
+    const asked = platform.asked();
+    platform.ownerFile("look");
+    await asked;
+    platform.owner("/approve");
+    await until(() => first.lines().includes("/approve"));
+    expect([first.lines(), second.lines()]).toEqual([["/approve"], ["/stop"]]);
+  });
+
   it("acts while that of others waits; what was carried out in its turn is not, once more", async () => {
     const { platform, stored, first } = await receivingNode();
     first.channel.onStranger?.(async () => ({ admitted: true }));

@@ -595,6 +595,19 @@ describe("a Discord channel", () => {
       ]);
     });
 
+    it.each([
+      ["the gateway's address", "/gateway/bot"],
+      ["the owner's conversation", "/users/@me/channels"],
+    ])("ends with the pause that Discord asks for before it gives %s", async (_what, refused) => {
+      const { bot, channel } = await connected();
+      bot.state.refuse = ({ path }) => (path === refused ? tooMany(3_000) : undefined);
+      expect(await receiving(channel).failed).toMatchObject({
+        code: "CHANNEL_CONNECTION_LOST",
+        message: expect.stringMatching(/asks for a pause of 300[01] s/),
+        details: { retryAfterS: expect.closeTo(3_000, -1) },
+      });
+    });
+
     it("refused by the gateway alone, it says so too", async () => {
       const { bot, channel } = await connected();
       const first = receiving(channel);

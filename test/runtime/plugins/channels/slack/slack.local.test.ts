@@ -572,6 +572,25 @@ describe("a Slack channel", () => {
       await receiving(channel).up();
     });
 
+    it.each(["auth.test", "apps.connections.open"])(
+      "not before the pause is over that Slack asks for (%s): a short one is kept at once",
+      async (refused) => {
+        const { app, channel } = await connected();
+        // The second one ends the attempt, whether it is short or long.
+        const refusals = [tooMany(1), tooMany(2), tooMany(30), tooMany(1)];
+        app.state.refuse = ({ method }) => (method === refused ? refusals.shift() : undefined);
+        for (const retryAfterS of [2, 30]) {
+          expect(await receiving(channel).failed).toMatchObject({
+            code: "CHANNEL_CONNECTION_LOST",
+            message: `Slack asks for a pause of ${retryAfterS} s.`,
+            details: { retryAfterS },
+          });
+        }
+        await receiving(channel).up();
+        expect(refusals).toEqual([]);
+      },
+    );
+
     it("not with the two tokens interchanged", async () => {
       const fake = await startSlackFake();
       const { state } = fake.app();

@@ -64,6 +64,15 @@ function expectSound({ address, externalId, messageId, text, sentAt }: InboundMe
   expect(sentAt).toMatch(/^\d{4}-.*Z$/);
 }
 
+/** Of the channel, as it was set before. */
+const URL = "https://cairn.example.org/api/channels/telegram/webhook";
+
+const PAUSE_ASKED = {
+  code: "CHANNEL_CONNECTION_LOST",
+  message: expect.stringContaining("retry after 3000"),
+  details: { retryAfterS: 3_000 },
+};
+
 /** Telegram keeps itself what was taken. */
 const UNUSED = { read: async () => undefined, keep: async () => undefined };
 
@@ -505,10 +514,23 @@ describe("a Telegram channel", () => {
       await end();
       expect(await failed).toBeNull();
     });
+
+    it.each(["getMe", "getWebhookInfo", "deleteWebhook", "getUpdates"])(
+      "ends with the pause that Telegram asks for while it connects (%s), and connects behind it",
+      async (refused) => {
+        const { bot, channel, accepted } = await connected();
+        bot.state.webhook = URL;
+        bot.state.refuse = (method) => (method === refused ? tooMany(3_000) : undefined);
+        expect(await receiving(channel).failed).toMatchObject(PAUSE_ASKED);
+        bot.state.refuse = undefined;
+        receiving(channel);
+        bot.say("hello");
+        await until(() => accepted.length === 1);
+      },
+    );
   });
 
   describe("by a webhook", () => {
-    const URL = "https://cairn.example.org/api/channels/telegram/webhook";
     async function posted() {
       const given = await connected({ ownerId: String(OWNER), webhookUrl: URL });
       const { bot, channel } = given;
@@ -606,6 +628,19 @@ describe("a Telegram channel", () => {
       await vi.advanceTimersByTimeAsync(31_000);
       await until(() => states.some((state) => state?.includes("Connection refused")));
     });
+
+    it.each(["getMe", "getWebhookInfo", "setWebhook"])(
+      "ends with the pause that Telegram asks for while it is set (%s), and is set behind it",
+      async (refused) => {
+        const { bot, channel, accepted } = await posted();
+        bot.state.refuse = (method) => (method === refused ? tooMany(3_000) : undefined);
+        expect(await receiving(channel).failed).toMatchObject(PAUSE_ASKED);
+        bot.state.refuse = undefined;
+        receiving(channel);
+        bot.say("hello");
+        await until(() => accepted.length === 1);
+      },
+    );
 
     it("leaves a webhook of its own behind for whoever polls next, who takes it away", async () => {
       const { bot, channel, accepted } = await connected();
