@@ -95,6 +95,7 @@ export function createWebhook(deps: WebhookDeps): { readonly webhook: Webhook; r
 
 /** Ends early when the signal aborts. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
   const over = Promise.withResolvers<void>();
   const timer = setTimeout(over.resolve, ms);
   const end = (): void => over.resolve();

@@ -642,6 +642,17 @@ describe("a Telegram channel", () => {
       },
     );
 
+    it("ends at once, also while the menu of commands is set", async () => {
+      // The pause between two questions about deliveries would never be over.
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      onTestFinished(() => void vi.useRealTimers());
+      const { bot, channel } = await posted();
+      const asked = bot.state.holds.next("before", ({ method }) => method === "setMyCommands");
+      const { end } = receiving(channel);
+      await asked;
+      await end();
+    });
+
     it("leaves a webhook of its own behind for whoever polls next, who takes it away", async () => {
       const { bot, channel, accepted } = await connected();
       bot.state.webhook = URL;
