@@ -29,15 +29,21 @@ const create = (settings: Partial<Parameters<typeof createAnthropicProvider>[0]>
 
 const refusal = (message: string) => ({ fault: { kind: "status" as const, status: 400, message } });
 
+const LONG = "x".repeat(2_000_000);
+const THINKING = { type: "thinking", thinking: "", signature: "" };
+
 describe("a reply", () => {
   it.each([
-    ["thinking that nobody can read", { type: "redacted_thinking", data: "x".repeat(2_000_000) }],
-    ["calls that come whole", { type: "tool_use", id: "", name: "shell", input: { command: "x".repeat(2_000_000) } }],
-  ])("is given up where its %s does not end", async (_what, block) => {
+    ["thinking that nobody can read", [{ type: "redacted_thinking", data: LONG }]],
+    ["calls that come whole", [{ type: "tool_use", id: "", name: "shell", input: { command: LONG } }]],
+    ["signature that comes whole", [{ type: "thinking", thinking: "", signature: LONG }]],
+    ["signature", [THINKING, { type: "signature_delta", signature: LONG }]],
+  ])("is given up where its %s does not end", async (_what, [block, ...deltas]) => {
     const events = [
       { type: "message_start", message: { model: "m", content: [], usage: { input_tokens: 1, output_tokens: 1 } } },
       ...[0, 1, 2].flatMap((index) => [
         { type: "content_block_start", index, content_block: block },
+        ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
         { type: "content_block_stop", index },
       ]),
       { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } },

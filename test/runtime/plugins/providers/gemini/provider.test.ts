@@ -70,6 +70,15 @@ describe("a reply", () => {
     expect(String(error)).toContain("more than 4,000,000 characters");
   });
 
+  it("is given up where it does not end behind its finish reason", async () => {
+    const parts = [{ text: "x".repeat(2_000_000) }];
+    const event = { candidates: [{ content: { parts }, finishReason: "STOP" }] };
+    fake.enqueue({ bytes: [event, event, event].map((each) => Buffer.from(`data: ${JSON.stringify(each)}\r\n\r\n`)) });
+    const error = await failure(chunks(provider, says("hello")));
+    expect(error).toMatchObject({ code: "PROVIDER_BAD_RESPONSE" });
+    expect(String(error)).toContain("more than 4,000,000 characters");
+  });
+
   it("comes as thoughts, text, whole tool calls and an end with its cached tokens", async () => {
     fake.enqueue({
       reasoning: "I should look.",

@@ -29,24 +29,33 @@ const create = (settings: Partial<Parameters<typeof createOpenaiCompatibleProvid
 
 const refusal = (message: string, status = 400) => ({ fault: { kind: "status" as const, status, message } });
 
+async function expectGivenUp(choices: readonly object[]): Promise<void> {
+  fake.enqueue({ bytes: choices.map((choice) => Buffer.from(`data: ${JSON.stringify({ choices: [choice] })}\n\n`)) });
+  const error = await failure(chunks(provider, says("hello")));
+  expect(error).toMatchObject({ code: "PROVIDER_BAD_RESPONSE" });
+  expect(String(error)).toContain("more than 4,000,000 characters");
+}
+
 describe("a reply", () => {
-  it("is given up where what a server adds to its calls does not end", async () => {
-    const events = [0, 1, 2].map((index) => ({
+  it.each([
+    ["what a server adds to its calls", { arguments: "{}" }, { extra_content: { signature: "x".repeat(2_000_000) } }],
+    ["what calls that come as objects hold", { arguments: { command: "x".repeat(2_000_000) } }, {}],
+  ])("is given up where %s does not end", async (_what, written, more) => {
+    const calls = [0, 1, 2].map((index) => ({
       index,
       id: `call_${index}`,
-      function: { name: "shell", arguments: "{}" },
-      extra_content: { signature: "x".repeat(2_000_000) },
+      function: { name: "shell", ...written },
+      ...more,
     }));
-    const choices = [
-      ...events.map((call) => ({ index: 0, delta: { tool_calls: [call] } })),
+    await expectGivenUp([
+      ...calls.map((call) => ({ index: 0, delta: { tool_calls: [call] } })),
       { index: 0, delta: {}, finish_reason: "tool_calls" },
-    ];
-    fake.enqueue({
-      bytes: choices.map((choice) => Buffer.from(`data: ${JSON.stringify({ choices: [choice] })}\n\n`)),
-    });
-    const error = await failure(chunks(provider, says("hello")));
-    expect(error).toMatchObject({ code: "PROVIDER_BAD_RESPONSE" });
-    expect(String(error)).toContain("more than 4,000,000 characters");
+    ]);
+  });
+
+  it("is given up where it does not end behind its finish reason", async () => {
+    const choice = { index: 0, delta: { content: "x".repeat(2_000_000) }, finish_reason: "stop" };
+    await expectGivenUp([choice, choice, choice]);
   });
 
   it("comes as reasoning, text, whole tool calls and an end", async () => {
