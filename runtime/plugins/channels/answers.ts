@@ -3,9 +3,10 @@
  * receiving, and again while the platform cannot be reached or asks for a pause, for a minute.
  */
 
-import { setTimeout as sleep } from "node:timers/promises";
+import type { EditResult, KeepSent } from "../../contracts/channel.ts";
 import type { CairnError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
+import { withRetries } from "./retries.ts";
 
 export interface Answer {
   readonly conversation: string;
@@ -27,17 +28,17 @@ export interface Answers {
 
 export interface AnswersDeps {
   readonly logger: Logger;
-  /** Sends a text of the service's own, as an answer to a message. */
-  say(conversation: string, text: string, replyTo: string): Promise<void>;
+  /**
+   * Sends a text of the service's own, as an answer to a message. `sent`, `keep`: as in `Channel.send`, so that a text of several messages
+   * goes on with the rest.
+   */
+  say(conversation: string, text: string, replyTo: string, sent: EditResult | null, keep: KeepSent): Promise<unknown>;
   /** What may be logged of a failure of `say`. One that is retryable is followed by another attempt. */
   failureOf(error: unknown): CairnError;
 }
 
 /** Of an answer, from when it was to be sent. */
 const LASTS_MS = 60_000;
-/** Milliseconds before the second attempt; each further pause is twice as long, up to the most. */
-const PAUSE_MS = 1_000;
-const MOST_PAUSE_MS = 10_000;
 /** That wait for one person in one conversation, so that nobody fills the memory; and people beside the owner whom they wait for. */
 const MOST_OF_OWNER = 100;
 const MOST_OF_ONE = 10;
@@ -61,17 +62,13 @@ export function createAnswers({ logger, say, failureOf }: AnswersDeps): Answers 
   }
 
   async function send(answer: Answer, endsAt: number): Promise<void> {
-    for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS)) {
-      try {
-        return await say(answer.conversation, answer.text, answer.replyTo);
-      } catch (error) {
-        const { retryable, message, details } = failureOf(error);
-        const waitMs = Math.max(pauseMs, (details.retryAfterS ?? 0) * 1_000);
-        if (!retryable || performance.now() + waitMs > endsAt) return lose(answer, message);
-        await sleep(waitMs, undefined, { signal }).catch(() => undefined);
-        if (signal.aborted) return lose(answer, message);
-      }
-    }
+    const { conversation, text, replyTo } = answer;
+    let sent: EditResult | null = null;
+    const keep: KeepSent = async (parts) => {
+      sent = parts;
+    };
+    const attempt = () => say(conversation, text, replyTo, sent, keep);
+    await withRetries(attempt, { endsAt, signal, failureOf }).catch(({ message }: CairnError) => lose(answer, message));
   }
 
   return {

@@ -5,6 +5,12 @@ import type { Channel, EditResult, KeepSent, OutboundMessage } from "../../contr
 /** What a channel's messages have in common; `edit` and `send` are those of the contract. */
 export type PartedMessages = Pick<Channel, "send"> & Required<Pick<Channel, "edit">>;
 
+/** Of a text of the service's own: what an earlier attempt has sent of it, and `keep` as in `Channel.send`. */
+export interface SaidBefore {
+  readonly sent: EditResult | null;
+  readonly keep: KeepSent;
+}
+
 /** For platforms that take a message twice where their first answer was not heard. */
 export const MAY_REPEAT = "(This may have reached you before.)";
 

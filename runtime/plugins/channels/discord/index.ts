@@ -27,7 +27,7 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
   const inbound = createChatMessages({
     id,
     logger,
-    say: (conversation, text, replyTo) => messages.say(conversation, text, replyTo),
+    say: (conversation, text, replyTo, sent, keep) => messages.say(conversation, text, { replyTo, sent, keep }),
     failureOf: sendingError,
   });
   const read = (message: ReceivedMessage, bot: string) =>

@@ -7,14 +7,15 @@ import type { Attachment, OutboundMessage } from "../../../contracts/channel.ts"
 import type { WaitingQuestion } from "../../../contracts/stream.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
 import { choicesOf, howToAnswer } from "../choices.ts";
-import { changeParts, idsOf, type PartedMessages, repeatNote, sendParts } from "../parts.ts";
+import { changeParts, idsOf, type PartedMessages, repeatNote, type SaidBefore, sendParts } from "../parts.ts";
 import type { DiscordApi, MessageBody } from "./api.ts";
 import { isRefused, refusalOf } from "./errors.ts";
 import { isSnowflake } from "./positions.ts";
 
 export interface Messages extends PartedMessages {
   react(conversation: string, messageId: string, emoji: string): Promise<void>;
-  say(conversation: string, text: string, replyTo?: string): Promise<void>;
+  /** A text of the service's own. `replyTo`: id of the message that it answers. */
+  say(conversation: string, text: string, answer: SaidBefore & { readonly replyTo: string }): Promise<unknown>;
 }
 
 /** Characters of a message (Discord, Create Message); a character outside the BMP is one, or two: they are counted as two. */
@@ -140,11 +141,13 @@ export function createMessages(api: DiscordApi): Messages {
       });
     },
     react: (conversation, messageId, emoji) => api.react(conversation, messageId, emoji),
-    async say(conversation, text, replyTo) {
-      for (const [index, content] of pieces(text).entries()) {
+    async say(conversation, text, { replyTo, sent, keep }) {
+      const parts = pieces(text).map((content, index) => async () => {
+        const more = { ...QUIET, ...nonceOf([conversation, replyTo, text, index]) };
         const reference = index === 0 ? replyingTo(replyTo) : {};
-        await api.createMessage(conversation, { content, ...QUIET, ...reference });
-      }
+        return (await api.createMessage(conversation, { content, ...more, ...reference })).id;
+      });
+      return sendParts(parts, sent, keep);
     },
   };
 }
@@ -160,14 +163,16 @@ export function cut(text: string): string {
   return first;
 }
 
-/**
- * Discord makes no second message with the same nonce for some minutes, whatever it says: a part that was sent just before a crash is not
- * sent again. Later it is, and says that it may be the second one.
- */
+/** A part that was sent just before a crash is not sent again. Later it is, and says that it may be the second one. */
 function once({ address, turnId, id, text, notice, question }: OutboundMessage, part: number): MessageBody {
   // A turn may send several messages: questions, and its reply.
-  const what = JSON.stringify([address.channel, address.conversation, turnId, id, question?.id, text, notice, part]);
-  return { nonce: createHash("sha256").update(what).digest("base64url").slice(0, 25), enforce_nonce: true };
+  return nonceOf([address.channel, address.conversation, turnId, id, question?.id, text, notice, part]);
+}
+
+/** Discord makes no second message with the same nonce for some minutes, whatever it says. */
+function nonceOf(what: readonly unknown[]): MessageBody {
+  const hash = createHash("sha256").update(JSON.stringify(what));
+  return { nonce: hash.digest("base64url").slice(0, 25), enforce_nonce: true };
 }
 
 /** A message that was deleted meanwhile is no reason not to answer. */

@@ -30,7 +30,7 @@ export function createSlackChannel({
   const inbound = createChatMessages({
     id,
     logger,
-    say: (conversation, text) => messages.say(conversation, text),
+    say: (conversation, text, _replyTo, sent, keep) => messages.say(conversation, text, { sent, keep }),
     failureOf: sendingError,
   });
   const read = (message: SlackMessage, bot: string) =>

@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import type { Attachment, OutboundMessage } from "../../../contracts/channel.ts";
 import { ChannelError } from "../../../contracts/errors.ts";
 import { splitMarkdown } from "../../../domain/fenced-pieces.ts";
-import { changeParts, idsOf, type PartedMessages, repeatNote, sendParts } from "../parts.ts";
+import { changeParts, idsOf, type PartedMessages, repeatNote, type SaidBefore, sendParts } from "../parts.ts";
 import { isTime, type SlackAddress, slackAddress } from "./address.ts";
 import type { Content, SlackApi } from "./api.ts";
 import { isRefused, refusalOf } from "./errors.ts";
@@ -14,7 +14,7 @@ import { asTyped, escaped } from "./text.ts";
 export interface Messages extends PartedMessages {
   react(conversation: string, messageId: string, emoji: string): Promise<void>;
   /** A text of the service's own. */
-  say(conversation: string, text: string): Promise<void>;
+  say(conversation: string, text: string, before: SaidBefore): Promise<unknown>;
 }
 
 /** Characters of a message as it is sent (chat.update, `msg_too_long`): what is longer could not be changed. */
@@ -133,8 +133,10 @@ export function createMessages(api: SlackApi): Messages {
         throw new ChannelError("CHANNEL_REFUSED", "Slack's name of this emoji is not in the list.");
       await api.react(slackAddress(conversation).channel, messageId, name);
     },
-    async say(conversation, text) {
-      for (const piece of pieces(asTyped(text))) await api.post(slackAddress(conversation), { text: piece });
+    async say(conversation, text, { sent, keep }) {
+      const address = slackAddress(conversation);
+      const parts = pieces(asTyped(text)).map((piece) => () => api.post(address, { text: piece }));
+      return sendParts(parts, sent, keep);
     },
   };
 }

@@ -44,7 +44,8 @@ export function createTelegramChannel(needs: ChannelNeeds): Channel {
   const inbox = createChatMessages({
     id,
     logger,
-    say: (conversation, text, replyTo) => messages.say(conversation, text, Number(replyTo)),
+    say: (conversation, text, replyTo, sent, keep) =>
+      messages.say(conversation, text, { replyTo: Number(replyTo), sent, keep }),
     failureOf: sendingError,
   });
   const inbound = createInbound({

@@ -5,7 +5,7 @@ import type { Message } from "grammy/types";
 import { LRUCache } from "lru-cache";
 import type { OutboundMessage } from "../../../contracts/channel.ts";
 import { choicesOf, howToAnswer } from "../choices.ts";
-import { changeParts, idsOf, type PartedMessages, repeatNote, sendParts } from "../parts.ts";
+import { changeParts, idsOf, type PartedMessages, repeatNote, type SaidBefore, sendParts } from "../parts.ts";
 import { chatOf } from "./chat-address.ts";
 import { isRefused, newNumberOf } from "./errors.ts";
 import { type Moves, messageAt, referenceTo } from "./moves.ts";
@@ -13,8 +13,8 @@ import { formatted, isSame, plain, type Shown, withNotes } from "./texts.ts";
 
 export interface Messages extends PartedMessages {
   react(conversation: string, messageId: string, emoji: string): Promise<void>;
-  /** `replyTo`: number of the message that it answers. */
-  say(conversation: string, text: string, replyTo?: number): Promise<void>;
+  /** A text of the service's own. `replyTo`: number of the message that it answers. */
+  say(conversation: string, text: string, answer: SaidBefore & { readonly replyTo: number }): Promise<unknown>;
 }
 
 /** Bytes of a picture that is shown as one (Bot API, sendPhoto); larger ones are sent as files. */
@@ -160,11 +160,12 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
       const message = messageAt(chatOf(conversation).chat, messageId);
       await api.setMessageReaction(message.chat, message.id, [reaction]);
     },
-    async say(conversation, text, replyTo) {
+    async say(conversation, text, { replyTo, sent, keep }) {
       const { chat, thread } = chatOf(conversation);
-      for (const [index, piece] of plain(text).entries()) {
-        await say(chat, piece, { ...thread, ...(index === 0 ? replyingTo(replyTo) : {}) });
-      }
+      const parts = plain(text).map(
+        (piece, index) => () => say(chat, piece, { ...thread, ...(index === 0 ? replyingTo(replyTo) : {}) }),
+      );
+      return sendParts(parts, sent, keep);
     },
   };
 }

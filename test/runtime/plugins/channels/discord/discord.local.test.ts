@@ -745,6 +745,26 @@ describe("a Discord channel", () => {
       expect([textsOf(bot), refusals]).toEqual([["did /stop", "did /status"], []]);
     });
 
+    it("and goes on with the rest of an answer of several messages where one of them fails", async () => {
+      const { fake, bot, channel, handlers } = await connected();
+      const text = Array.from({ length: 700 }, (_, n) => `word${n}`).join(" ");
+      handlers.command = async ({ line }) => ({ text: line === "/status" ? text : "last" });
+      await receiving(channel).up();
+      const refusals = [new Refusal(500, 0, "Internal Server Error")];
+      let lost = 0;
+      bot.state.refuse = ({ method }) => {
+        const refusal = method === "POST" && bot.sent().length === 1 ? refusals.shift() : undefined;
+        // Of the last one the connection breaks before Discord says that it has it.
+        fake.fault = method === "POST" && bot.sent().length === 2 && lost++ === 0 ? "unanswered" : "none";
+        return refusal;
+      };
+      bot.say("/status");
+      bot.say("/stop");
+      await until(() => textsOf(bot).at(-1) === "last");
+      expect(textsOf(bot).join(" ")).toBe(`${text} last`);
+      expect(refusals).toEqual([]);
+    });
+
     it("as text, and answers them, and says what is wrong with one", async () => {
       const { bot, channel, commands, accepted, handlers } = await connected();
       handlers.command = async ({ line }) => {

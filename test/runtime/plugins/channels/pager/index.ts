@@ -22,9 +22,12 @@ export function createPagerChannel({ id, token, ownerId, baseUrl = SERVER, logge
   const inbound = createChatMessages({
     id,
     logger,
-    async say(conversation, text) {
-      for (const piece of pieces(text)) await api.post(conversation, piece);
-    },
+    say: (conversation, text, _replyTo, sent, keep) =>
+      sendParts(
+        pieces(text).map((piece) => () => api.post(conversation, piece)),
+        sent,
+        keep,
+      ),
     failureOf: toCairnError,
   });
 

@@ -621,6 +621,20 @@ describe("a Slack channel", () => {
       expect([textsOf(app), refusals]).toEqual([["did !stop", "did !status"], []]);
     });
 
+    it("and goes on with the rest of an answer of several messages where one of them fails", async () => {
+      const { app, channel, handlers } = await connected();
+      const words = Array.from({ length: 1_300 }, (_, n) => `word${n}`);
+      handlers.command = async () => ({ text: words.join(" ") });
+      await receiving(channel).up();
+      const refusals = [new Refusal("internal_error")];
+      app.state.refuse = ({ method }) =>
+        method === "chat.postMessage" && app.sent().length === 1 ? refusals.shift() : undefined;
+      app.say("!status");
+      await until(() => app.sent().length === 3);
+      expect(textsOf(app).flatMap((text) => text.trim().split(" "))).toEqual(words);
+      expect(refusals).toEqual([]);
+    });
+
     it("as they are typed on Slack, and names them so", async () => {
       const { app, channel, accepted, commands, handlers } = await connected();
       await receiving(channel).up();

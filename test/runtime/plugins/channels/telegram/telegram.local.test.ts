@@ -676,6 +676,22 @@ describe("a Telegram channel", () => {
       expect(textsOf(bot)).toEqual(["did /stop", "did /status"]);
     });
 
+    it("and goes on with the rest of an answer of several messages where one of them fails", async () => {
+      const { bot, channel, handlers } = await connected();
+      const text = Array.from({ length: 1_200 }, (_, n) => `word${n}`).join(" ");
+      handlers.command = async () => ({ text });
+      const refusals = [tooMany(1), new Refusal(502, "Bad Gateway")];
+      bot.state.refuse = (method) =>
+        method === "sendMessage" && bot.state.sent.length === 1 ? refusals.shift() : undefined;
+      receiving(channel);
+      const { message_id: asked } = bot.say("/status");
+      bot.say("/stop");
+      await until(() => bot.state.sent.length === 6);
+      expect(textsOf(bot).slice(0, 3).join(" ")).toBe(text);
+      expect(bot.state.sent.slice(0, 3).map(({ replyTo }) => replyTo)).toEqual([asked, undefined, undefined]);
+      expect(refusals).toEqual([]);
+    });
+
     it("and answers the owner's, whatever waits for others who write more than they may", async () => {
       const { bot, channel, handlers, log } = await connected();
       channel.onStranger?.(async () => ({ admitted: true }));
