@@ -56,6 +56,8 @@ export const MOST_MESSAGES = 100;
 /** Milliseconds that a request may take, its pauses included; a file takes longer, and less than the outbox waits for a sender. */
 const ANSWER_MS = 20_000;
 const UPLOAD_MS = 50_000;
+/** Discord takes no first answer to an interaction later than that. */
+export const FIRST_ANSWER_MS = 3_000;
 /** A longer pause is the caller's to keep. A page that stands before Discord asks for one without saying how long. */
 const MOST_PAUSE_MS = 10_000;
 const LEAST_PAUSE_MS = 250;
@@ -129,7 +131,7 @@ export function createApi({ token, baseUrl, signal: stopping }: ApiDeps): Discor
       await call("post", Routes.channelTyping(channel));
     },
     async respond({ id, token: interaction }, body) {
-      await call("post", Routes.interactionCallback(id, interaction), { body, auth: false });
+      await call("post", Routes.interactionCallback(id, interaction), { body, auth: false, ms: FIRST_ANSWER_MS });
     },
     async editResponse({ application, token: interaction }, body) {
       await call("patch", Routes.webhookMessage(application, interaction), { body, auth: false });

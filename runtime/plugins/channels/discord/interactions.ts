@@ -14,8 +14,9 @@ import type { Logger } from "../../../contracts/ports.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import { type ChatMessages, type OwnerCommand, wordsOf } from "../chat-messages.ts";
 import { pressedChoice } from "../choices.ts";
-import type { DiscordApi, InteractionAddress } from "./api.ts";
-import { connectionError } from "./errors.ts";
+import { withRetries } from "../retries.ts";
+import { type DiscordApi, FIRST_ANSWER_MS, type InteractionAddress } from "./api.ts";
+import { connectionError, hasCode, sendingError } from "./errors.ts";
 import { cut } from "./messages.ts";
 import { isSnowflake } from "./positions.ts";
 
@@ -24,31 +25,54 @@ export interface InteractionsDeps {
   readonly ownerId: string | undefined;
   readonly logger: Logger;
   readonly command: ChatMessages["command"];
+  /** Aborts when the channel stops. */
+  readonly signal: AbortSignal;
 }
 
-/** That are answered at once; more are dropped, which Discord shows as failed. */
-const MOST = 10;
+/** That are answered, or wait until Discord can be reached; more are dropped, which Discord shows as failed. */
+const MOST = 100;
+/** Milliseconds in which Discord takes answers to an interaction: as long as its token lives. */
+const LASTS_MS = 15 * 60_000;
+/** Discord's code for a first answer that it has: an earlier attempt has arrived. */
+const ACKNOWLEDGED = 40_060;
 
 /** Takes an interaction of the gateway's; answers it behind the receiving. */
-export function createInteractions({ api, ownerId, logger, command }: InteractionsDeps): (value: unknown) => void {
+export function createInteractions(deps: InteractionsDeps): (value: unknown) => void {
+  const { api, ownerId, logger, command, signal } = deps;
   let running = 0;
+
+  function unanswered(error: unknown): void {
+    logger.warn({ reason: connectionError(error).message }, "an interaction could not be answered");
+  }
+
+  async function acknowledge(address: InteractionAddress): Promise<void> {
+    const shownToOwner = { flags: MessageFlags.Ephemeral };
+    const type = InteractionResponseType.DeferredChannelMessageWithSource;
+    await api.respond(address, { type, data: shownToOwner }).catch((error: unknown) => {
+      if (!hasCode(error, ACKNOWLEDGED)) throw error;
+    });
+  }
 
   async function answer(interaction: APIInteraction, given: OwnerCommand): Promise<void> {
     const { application_id: application, id, token } = interaction;
     const address: InteractionAddress = { application, id, token };
+    const beganAt = performance.now();
+    const retried = (work: () => Promise<void>, lastsMs: number) =>
+      withRetries(work, { endsAt: beganAt + lastsMs, signal, failureOf: sendingError });
     // Discord waits three seconds for an answer: that it is being worked on, which the owner alone is shown.
-    await api.respond(address, {
-      type: InteractionResponseType.DeferredChannelMessageWithSource,
-      data: { flags: MessageFlags.Ephemeral },
-    });
+    await retried(() => acknowledge(address), FIRST_ANSWER_MS);
     const { text, data } = await command(given).catch((error: unknown): CommandReply => {
       logger.warn({ code: toCairnError(error).code, err: error }, "a command was refused");
       return { text: wordsOf(toCairnError(error)) };
     });
-    await api.editResponse(address, { content: cut(text), allowed_mentions: { parse: [] } });
-    if (interaction.type !== InteractionType.MessageComponent || data?.["answered"] !== true) return;
-    // What was answered offers nothing any more.
-    await api.editMessage(given.conversation, interaction.message.id, { components: [] });
+    const content = { content: cut(text), allowed_mentions: { parse: [] } };
+    const answering = retried(() => api.editResponse(address, content), LASTS_MS).catch(unanswered);
+    if (interaction.type === InteractionType.MessageComponent && data?.["answered"] === true) {
+      // What was answered offers nothing any more.
+      const { id: message } = interaction.message;
+      await retried(() => api.editMessage(given.conversation, message, { components: [] }), LASTS_MS).catch(unanswered);
+    }
+    await answering;
   }
 
   return (value) => {
@@ -62,9 +86,7 @@ export function createInteractions({ api, ownerId, logger, command }: Interactio
     if (given === undefined) return;
     running++;
     answer(interaction, { ...given, conversation, user })
-      .catch((error: unknown) => {
-        logger.warn({ reason: connectionError(error).message }, "an interaction could not be answered");
-      })
+      .catch(unanswered)
       .finally(() => running--);
   };
 }

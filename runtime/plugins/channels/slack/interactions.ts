@@ -6,9 +6,10 @@ import type { Logger } from "../../../contracts/ports.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import { type ChatMessages, wordsOf } from "../chat-messages.ts";
 import { type PressedChoice, pressedChoice } from "../choices.ts";
+import { withRetries } from "../retries.ts";
 import { conversationOf, isId, isTime, slackAddress } from "./address.ts";
 import type { SlackApi } from "./api.ts";
-import { connectionError } from "./errors.ts";
+import { connectionError, sendingError } from "./errors.ts";
 import { pieces } from "./messages.ts";
 import { asTyped, escaped } from "./text.ts";
 
@@ -17,6 +18,8 @@ export interface InteractionsDeps {
   readonly ownerId: string | undefined;
   readonly logger: Logger;
   readonly command: ChatMessages["command"];
+  /** Aborts when the channel stops. */
+  readonly signal: AbortSignal;
 }
 
 interface Pressed {
@@ -26,24 +29,37 @@ interface Pressed {
   readonly answer: PressedChoice;
 }
 
-/** That are answered at once; more are dropped. */
-const MOST = 10;
+/** That are answered, or wait until Slack can be reached; more are dropped. */
+const MOST = 100;
+/** Milliseconds: Slack itself takes answers to an interaction for half an hour. */
+const LASTS_MS = 30 * 60_000;
 
 /** Takes the payload of an envelope `interactive`; answers it behind the receiving. */
-export function createInteractions({ api, ownerId, logger, command }: InteractionsDeps): (payload: unknown) => void {
+export function createInteractions(deps: InteractionsDeps): (payload: unknown) => void {
+  const { api, ownerId, logger, command, signal } = deps;
   let running = 0;
+
+  function unanswered(error: unknown): void {
+    logger.warn({ reason: connectionError(error).message }, "a button could not be answered");
+  }
 
   async function carryOut({ user, conversation, message, answer }: Pressed): Promise<void> {
     const { label, ...given } = answer;
+    const endsAt = performance.now() + LASTS_MS;
+    const retried = (work: () => Promise<void>) =>
+      withRetries(work, { endsAt, signal, failureOf: sendingError }).catch(unanswered);
     const { text, data } = await command({ conversation, user, ...given }).catch((error: unknown): CommandReply => {
       logger.warn({ code: toCairnError(error).code, err: error }, "a command was refused");
       return { text: wordsOf(toCairnError(error)) };
     });
     const address = slackAddress(conversation);
     const [first = "Done."] = pieces(asTyped(text));
-    await api.whisper(address, user, first);
-    // What was answered offers nothing any more.
-    if (data?.["answered"] === true) await api.change(address.channel, message, { text: escaped(`Answer: ${label}`) });
+    const answering = retried(() => api.whisper(address, user, first));
+    if (data?.["answered"] === true) {
+      // What was answered offers nothing any more.
+      await retried(() => api.change(address.channel, message, { text: escaped(`Answer: ${label}`) }));
+    }
+    await answering;
   }
 
   return (payload) => {
@@ -51,9 +67,7 @@ export function createInteractions({ api, ownerId, logger, command }: Interactio
     if (running >= MOST || pressed === undefined || ownerId === undefined || pressed.user !== ownerId) return;
     running++;
     carryOut(pressed)
-      .catch((error: unknown) => {
-        logger.warn({ reason: connectionError(error).message }, "a button could not be answered");
-      })
+      .catch(unanswered)
       .finally(() => running--);
   };
 }

@@ -859,6 +859,44 @@ describe("a Discord channel", () => {
       ]);
     });
 
+    it("from buttons, which it answers again where Discord asks for a pause, or does not answer", async () => {
+      const { fake, bot, channel, commands, handlers } = await connected();
+      await receiving(channel).up();
+      const question = { id: "q-1", text: "Which?", choices: ["red"], expires_at: "2030-01-01T00:00:00Z" };
+      await channel.send(reply(bot, "Which?", { question }));
+      const [asked] = bot.sent();
+      handlers.command = async () => ({ text: "done", data: { answered: true } });
+      const failing = () => new Refusal(500, 0, "Internal Server Error");
+      const refusals = new Map([
+        ["@original", [tooMany(1), failing()]],
+        [asked?.id, [failing()]],
+      ]);
+      let lost = 0;
+      bot.state.refuse = ({ path }) => {
+        const last = path.split("/").at(-1);
+        const refusal = refusals.get(last)?.shift();
+        // Discord has taken it, and the connection breaks before it says so.
+        fake.fault = refusal === undefined && last === "callback" && lost++ === 0 ? "unanswered" : "none";
+        return refusal;
+      };
+      const data = { custom_id: "answer:q-1:red", component_type: 2 };
+      const pressed = bot.interact({ type: 3, data, message: { id: asked?.id } });
+      await until(() => pressed.answer === "done" && asked?.components.length === 0);
+      expect(commands.map(({ line }) => line)).toEqual(["/answer red"]);
+      expect([...refusals.values()].flat()).toEqual([]);
+    });
+
+    it("from no button that Discord shows as failed: where it could not be told in time that it is worked on", async () => {
+      const { bot, channel, commands, log } = await connected();
+      await receiving(channel).up();
+      bot.state.refuse = ({ path }) =>
+        path.endsWith("/callback") ? new Refusal(500, 0, "Internal Server Error") : undefined;
+      const data = { custom_id: "answer:q-1:red", component_type: 2 };
+      bot.interact({ type: 3, data, message: { id: "1" } });
+      await until(() => log.some((line) => line.includes("an interaction could not be answered")));
+      expect(commands).toEqual([]);
+    });
+
     it("from buttons of approvals, pressed by the owner alone, which name what they approve", async () => {
       const { bot, channel, commands, handlers } = await connected();
       await receiving(channel).up();

@@ -679,6 +679,28 @@ describe("a Slack channel", () => {
       expect([asked && readable(asked.text), other?.blocks.length]).toEqual(["Answer: blue & <green>", 2]);
     });
 
+    it("of buttons, which it answers again where Slack asks for a pause, or does not answer", async () => {
+      const { fake, app, channel, commands, handlers } = await connected();
+      await receiving(channel).up();
+      handlers.command = async () => ({ text: "Answered.", data: { answered: true } });
+      await channel.send(reply(app, "Red?", { question: question(["red"]) }));
+      const asked = app.sent().at(-1) ?? expect.fail("nothing was sent");
+      const refusals = new Map([
+        ["chat.postEphemeral", [tooMany(6), new Refusal("internal_error")]],
+        ["chat.update", [new Refusal("internal_error")]],
+      ]);
+      let lost = 0;
+      app.state.refuse = ({ method }) => {
+        const refusal = refusals.get(method)?.shift();
+        fake.fault = refusal === undefined && method === "chat.update" && lost++ === 0 ? "unanswered" : "none";
+        return refusal;
+      };
+      app.press(asked, "red");
+      await until(() => app.state.whispers.length === 1 && asked.blocks.length === 0);
+      expect(commands.map(({ line }) => line)).toEqual(["/answer red"]);
+      expect([...refusals.values()].flat()).toEqual([]);
+    });
+
     it("of buttons of approvals, which name what they approve, pressed by the owner alone", async () => {
       const { app, channel, commands, handlers } = await connected();
       await receiving(channel).up();
