@@ -49,7 +49,10 @@ export async function sendParts(
   return sent;
 }
 
-/** `put` changes the message with the id into the piece, or sends it where there is none; `remove` takes away those that are left over. */
+/**
+ * `put` changes the message with the id into the piece, or sends it where there is none, or where that one cannot be changed any more: then it
+ * calls `adding` first. `remove` takes away those that are left over.
+ */
 export async function changeParts<Piece>(
   ids: readonly string[],
   pieces: readonly Piece[],
@@ -59,25 +62,35 @@ export async function changeParts<Piece>(
     signal,
     keep,
   }: {
-    put(id: string | undefined, piece: Piece): Promise<string>;
+    put(id: string | undefined, piece: Piece, adding: () => Promise<void>): Promise<string>;
     remove(ids: readonly string[]): Promise<void>;
     readonly signal: AbortSignal | undefined;
     readonly keep: KeepSent | undefined;
   },
 ): Promise<EditResult | null> {
-  let sent: EditResult | null = null;
+  const shown = [...ids];
+  const kept = async (more: boolean): Promise<void> => {
+    const sent = editResult(shown);
+    if (sent !== null) await keep?.(sent, more);
+  };
   for (const [index, piece] of pieces.entries()) {
     signal?.throwIfAborted();
-    if (sent !== null && index === ids.length) await keep?.(sent, true);
-    sent = withPart(sent, await put(ids[index], piece));
-    if (index >= ids.length) await keep?.(sent, index < pieces.length - 1);
+    if (index === ids.length) await kept(true);
+    const id = await put(ids[index], piece, () => kept(true));
+    if (id === ids[index]) continue;
+    shown[index] = id;
+    await kept(index < pieces.length - 1);
   }
-  if (sent === null) return null;
+  if (pieces.length === 0) return null;
   signal?.throwIfAborted();
   await remove(ids.slice(pieces.length));
-  return sent;
+  return editResult(shown.slice(0, pieces.length));
 }
 
 function withPart(sent: EditResult | null, id: string): EditResult {
   return sent === null ? { primary: id, overflow: [] } : { ...sent, overflow: [...sent.overflow, id] };
+}
+
+function editResult([primary, ...overflow]: readonly string[]): EditResult | null {
+  return primary === undefined ? null : { primary, overflow };
 }

@@ -62,19 +62,27 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
     texts.set(key, shown);
   }
 
-  /** Where the message cannot be changed for a reason that `mends` names, a new one is sent. */
+  /** Where the message cannot be changed for a reason that `mends` names, a new one is sent, of which `adding` hears before. */
   async function put(
     chat: number,
     reference: string | undefined,
     shown: Shown,
-    { more, mends }: { readonly more: More; readonly mends: (error: unknown) => boolean },
+    {
+      more,
+      mends,
+      adding,
+    }: { readonly more: More; readonly mends: (error: unknown) => boolean; adding?(): Promise<void> },
   ): Promise<string> {
     if (reference === undefined) return say(chat, shown, more);
+    const before = shows(chat, reference);
     try {
       await change(chat, reference, shown);
       return reference;
     } catch (error) {
       if (!mends(error)) throw error;
+      // In the former chat it is still read.
+      if (hasMoved(error) && isSame(before, shown)) return reference;
+      await adding?.();
       return say(chat, shown, more);
     }
   }
@@ -145,9 +153,9 @@ export function createMessages({ api, uploads, moves }: MessagesDeps): Messages 
     async edit(conversation, messageId, text, overflowIds = [], signal, keep) {
       const { chat, thread } = chatOf(conversation);
       return changeParts([messageId, ...overflowIds], formatted(text), {
-        async put(shown, piece) {
+        async put(shown, piece, adding) {
           if (shown !== undefined && isSame(shows(chat, shown), piece)) return shown;
-          return put(chat, shown, piece, { more: thread, mends: hasMoved });
+          return put(chat, shown, piece, { more: thread, mends: hasMoved, adding });
         },
         remove: (references) => remove(chat, references),
         signal,

@@ -2,7 +2,13 @@
 
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { InboundMessage, OutboundMessage, Stranger } from "../../../../../runtime/contracts/channel.ts";
+import type {
+  EditResult,
+  InboundMessage,
+  KeepSent,
+  OutboundMessage,
+  Stranger,
+} from "../../../../../runtime/contracts/channel.ts";
 import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/contracts/errors.ts";
 import { createTelegramChannel } from "../../../../../runtime/plugins/channels/telegram/index.ts";
 import { type ChannelHarness, channelConformance } from "../../../../../runtime/testing/channel/index.ts";
@@ -1253,6 +1259,41 @@ describe("a Telegram channel", () => {
         [supergroup, undefined],
         [supergroup, undefined],
       ]);
+    });
+
+    it("the rest of a draft in the supergroup that its group becomes in the middle of a change, each message once", async () => {
+      const { bot, channel } = await ready();
+      const [group, supergroup] = [-100, -1_000_000_000_200];
+      const address = { channel: "telegram", conversation: String(group), user: "1" };
+      bot.say("hello", { chat: group });
+      const textOf = (word: string) => `${word} `.repeat(1_800).trim();
+      let ids: EditResult = (await channel.send(reply(textOf("long"), { address }))) ?? expect.fail("nothing was sent");
+      expect(ids.overflow).toHaveLength(2);
+      const marks: boolean[] = [];
+      const keep: KeepSent = async (sent, more = false) => {
+        ids = sent;
+        marks.push(more);
+      };
+      const edit = (text: string) =>
+        channel.edit?.(address.conversation, ids.primary, text, ids.overflow, undefined, keep);
+      const refusals = [new Refusal(502, "Bad Gateway")];
+      bot.state.refuse = (method, body) => {
+        if (method === "editMessageText" && `${body["message_id"]}` === ids.overflow[0]) {
+          if (bot.state.moved.size === 0) bot.migrate(group, supergroup);
+        }
+        const isInSupergroup = method === "sendMessage" && body["chat_id"] === supergroup;
+        return isInSupergroup && bot.state.sent.length === 4 ? refusals.shift() : undefined;
+      };
+      await expect(edit(textOf("word"))).rejects.toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+      expect(ids.overflow).toEqual([`${supergroup}:2`, "4"]);
+      // Of each new message it was said before that it may be there.
+      expect(marks).toEqual([true, true, true]);
+      expect(await edit(textOf("word"))).toEqual(ids);
+      const whole = `${textOf("word")}, and no more`;
+      await channel.send(reply(whole, { address, draft: ids }));
+      const shown = bot.state.sent.filter(({ chat, text }) => chat === supergroup || text.startsWith("word"));
+      expect(shown.map(({ chat }) => chat)).toEqual([group, supergroup, supergroup]);
+      expect(shown.map(({ text }) => text).join(" ")).toBe(whole);
     });
 
     it("reactions that Telegram knows", async () => {
