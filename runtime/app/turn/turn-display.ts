@@ -7,6 +7,7 @@ import type { Channel, KeepSent } from "../../contracts/channel.ts";
 import { CairnError } from "../../contracts/errors.ts";
 import type { Logger } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
+import { beginningOf } from "../../domain/reply-beginning.ts";
 import { delegatedBy } from "./turn-delegation.ts";
 import { type ClaimedTurn, UNHEARD, unsentText } from "./turn-rows.ts";
 import type { TurnStore } from "./turn-store.ts";
@@ -159,7 +160,7 @@ class ShownWords {
   }
 
   #unwritten(): string {
-    return unsentText(this.#turn, this.#text).trimEnd();
+    return beginningOf(unsentText(this.#turn, this.#text)).trimEnd();
   }
 
   /** Milliseconds until the next change. */

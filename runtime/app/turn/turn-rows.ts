@@ -9,6 +9,7 @@ import type { ApprovalRequest, SentAttachment } from "../../contracts/stream.ts"
 import type { Answer, ToolResult } from "../../contracts/tool.ts";
 import { sanitize, sanitizeJson } from "../../domain/cap.ts";
 import type { TaskOutcome } from "../../domain/delegation.ts";
+import { beginningNote, beginningOf } from "../../domain/reply-beginning.ts";
 import type { TaskLimits } from "../../domain/task-allowance.ts";
 import type { AttachmentRef } from "../attachments/refs.ts";
 import { scheduleOf } from "../schedules/schedule.ts";
@@ -203,10 +204,15 @@ export function questionPayload(turn: ClaimedTurn, question: OpenQuestion): Outb
   return { conversation: turn.conversation, user: turn.user, text: question.text, notice: null, question };
 }
 
+/** Of what a turn had written when it was stopped or failed only the beginning. */
 export function outboxPayload(turn: ClaimedTurn, end: TurnEnd): OutboxPayload {
+  const { conversation, user } = turn;
   const failure = end.error ? `${end.error.message} (${end.error.code})` : null;
+  const notice = end.notice ?? failure;
   const text = unsentText(turn, end.reply);
-  return { conversation: turn.conversation, user: turn.user, text, notice: end.notice ?? failure };
+  if (end.state === "done") return { conversation, user, text, notice };
+  const notices = [notice, beginningNote(text)].filter((one) => one !== null);
+  return { conversation, user, text: beginningOf(text), notice: notices.join(" ") || null };
 }
 
 /** What has not gone out before of the turn's text. A hook may have changed that: then all of it. */

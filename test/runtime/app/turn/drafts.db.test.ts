@@ -65,6 +65,27 @@ describeDatabase("a reply that is being written", (open) => {
     await harness.stop();
   });
 
+  it("is shown up to 40,000 characters, and is whole as the reply", async () => {
+    const long = "It is written again. ".repeat(2_100);
+    const { script, say } = dictated(long, "");
+    const { channel, harness } = await start(await open(), script);
+    onTestFinished(() => harness.stop());
+    const shown: string[] = [];
+    channel.send = async (message, keep) => {
+      shown.push(message.text);
+      const sent = { primary: "m1", overflow: [] };
+      await keep?.(sent);
+      return sent;
+    };
+    await channel.hear(harness.message("hi"));
+    say(0);
+    await expect.poll(() => shown.length, wait).toBe(1);
+    expect(shown[0]).toMatch(/…$/);
+    expect(shown[0]?.length).toBeLessThanOrEqual(40_002);
+    say(1);
+    await expect.poll(() => shown, wait).toEqual([shown[0], long]);
+  });
+
   it("is changed into the reply of the node that takes the turn over, when the first one has died", async () => {
     const database = await open();
     const first = dictated("Hello", " there");

@@ -684,6 +684,26 @@ describeEachDatabase("turns", (open) => {
     await expect.poll(() => harness.sent.at(-1)?.text).toBe("Half\n\nHalf");
   });
 
+  it("sends of a long text that broke off the beginning, with a word of its length, and stores all of it", async () => {
+    const piece = "word ".repeat(100_000);
+    const harness = await start({
+      script: async function* () {
+        for (let n = 0; n < 8; n++) yield text(piece);
+        throw new ProviderError("PROVIDER_STREAM_TRUNCATED", "The stream was cut.");
+      },
+    });
+    const { turnId } = await harness.turns.accept(harness.message("hi"));
+    await expect(harness.turns.wait(harness.agentName, turnId)).rejects.toMatchObject({
+      code: "PROVIDER_STREAM_TRUNCATED",
+    });
+    await expect.poll(() => harness.sent.length, { timeout: 20_000 }).toBe(1);
+    const [sent] = harness.sent;
+    expect(sent?.text.length).toBeLessThanOrEqual(40_000);
+    expect(piece.startsWith(sent?.text ?? "nothing")).toBe(true);
+    expect(sent?.notice).toMatch(/PROVIDER_STREAM_TRUNCATED.*a text of 4,000,000 characters/);
+    expect((await harness.transcript()).at(-1)?.content).toBe(piece.repeat(8));
+  });
+
   it("aborts a turn that takes longer than its deadline", async () => {
     const harness = await start({
       limits: { turnTimeoutMs: 50 },
