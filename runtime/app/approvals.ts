@@ -15,6 +15,7 @@ import { RuntimeError } from "../contracts/errors.ts";
 import type { NewId } from "../contracts/ports.ts";
 import type { SecurityLog } from "../contracts/security-log.ts";
 import type { ApprovalRequest } from "../contracts/stream.ts";
+import { decidedIn } from "./turn/turn-rows.ts";
 
 export type { WaitingApprovals };
 
@@ -32,6 +33,8 @@ export interface DecidedBy {
   readonly name: string;
   /** For the audit log: where a person has said it. */
   readonly details?: Readonly<Record<string, unknown>>;
+  /** Id of the message that says it, which may come again after the turn has asked more. */
+  readonly message?: string | undefined;
 }
 
 export interface PageQuery {
@@ -54,8 +57,11 @@ export interface Approvals {
   waiting(): Promise<WaitingApprovals>;
   /** Durable when it resolves; the turn then goes on. RUNTIME_NOT_FOUND, RUNTIME_CONFLICT where it does not wait any more. */
   decide(decision: Decision): Promise<DecidedApproval>;
-  /** The one that the session's turn waits for; null where it waits for none. `isNew`: nobody can have read it yet. */
-  inSession(sessionKey: string): Promise<{ readonly id: string; readonly isNew: boolean } | null>;
+  /**
+   * The one that the session's turn waits for, or that was decided in this message; null where there is none. `isNew`: nobody can have
+   * read it yet.
+   */
+  inSession(sessionKey: string, message?: string): Promise<{ readonly id: string; readonly isNew: boolean } | null>;
   /** Calls that run without a question. */
   standing(query: PageQuery): Promise<ApprovalPage<StandingApproval>>;
   /** The call is asked about again. RUNTIME_NOT_FOUND. */
@@ -162,10 +168,10 @@ export function createApprovals({ database, newId, security, wake }: ApprovalsDe
         const row = await locked(tx, id);
         await tx.query(
           `/* approval:decide */ with decided as (
-             update turn_questions set state = 'answered', decision = $2, answered_by = $3, answered_at = now()
-             where id = $1 returning turn_id)
+             update turn_questions set state = 'answered', decision = $2, answered_by = $3, answered_at = now(),
+               question = ${decidedIn("$4")} where id = $1 returning turn_id)
            update turns t set state = 'queued' from decided where t.id = decided.turn_id`,
-          [row.id, decision, by.name],
+          [row.id, decision, by.name, by.message ?? null],
         );
         if (decision === "approved" && isAlways) {
           const { tool, digest, call, reason } = row.approval;
@@ -189,12 +195,15 @@ export function createApprovals({ database, newId, security, wake }: ApprovalsDe
       await wake();
       return { id: question.id, agent, tool, turn_id, decision, always };
     },
-    async inSession(sessionKey) {
+    async inSession(sessionKey, message) {
       const { rows } = await database.query<{ id: string; is_new: boolean }>(
-        `/* approval:session */ select q.id, q.created_at > now() - interval '${UNREAD}' as is_new
-         from turns t join turn_questions q on q.turn_id = t.id
-         where t.session_key = $1 and t.state = 'waiting' and q.state = 'open' and q.approval is not null limit 1`,
-        [sessionKey],
+        `/* approval:session */ select id, is_new from (
+           select q.id, q.created_at > now() - interval '${UNREAD}' as is_new, (q.question ->> 'message' = $2::text) is true as decided,
+             t.state = 'waiting' and q.state = 'open' as waits
+           from turns t join turn_questions q on q.turn_id = t.id
+           where t.session_key = $1 and t.state in ('queued', 'running', 'waiting') and q.approval is not null) q
+         where decided or waits order by decided desc limit 1`,
+        [sessionKey, message ?? null],
       );
       return rows[0] ? { id: rows[0].id, isNew: rows[0].is_new } : null;
     },

@@ -174,6 +174,8 @@ export interface CommandRequest {
   /** Of an `/answer` that was given to this question, by a button of its message for instance. Absent: to the newest one. */
   readonly question?: string;
   readonly owner: boolean;
+  /** As of a message: a command that comes again under it writes its text once. Absent where it does not come again. */
+  readonly externalId?: string;
 }
 
 export interface CommandReply {

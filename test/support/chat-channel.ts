@@ -151,7 +151,7 @@ export function createChatChannel(id: string, platform: ChatPlatform): ChatChann
       onStranger = handler;
     },
     async hear(message) {
-      const { address, agent, owner, text } = message;
+      const { address, agent, owner, text, externalId } = message;
       const { conversation, user } = address;
       if (!onMessage) throw new Error("the channel is not connected");
       if (!owner) {
@@ -168,7 +168,7 @@ export function createChatChannel(id: string, platform: ChatPlatform): ChatChann
           return "";
         }
       }
-      put(conversation, (await onCommand({ address, agent, line: text, owner })).text);
+      put(conversation, (await onCommand({ address, agent, line: text, owner, externalId })).text);
       return "";
     },
   };

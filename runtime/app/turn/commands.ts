@@ -1,5 +1,6 @@
 /** The commands of a chat: answered at once, whatever is queued or running. */
 
+import { createHash } from "node:crypto";
 import { approvalCode } from "../../contracts/approvals.ts";
 import type { CommandReply, CommandRequest } from "../../contracts/channel.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
@@ -64,6 +65,7 @@ const BACK = "/model default goes back to the configured one.";
 const LIST_MS = 2_000;
 /** What `/interrupt` puts ahead of the session's queue. */
 const AHEAD = 1;
+const UUID_DIGITS = 32;
 
 export function createCommands(deps: CommandsDeps): Commands {
   const { agents, providers, store, inbox, dispatcher, memory, conversations, limits } = deps;
@@ -114,13 +116,12 @@ export function createCommands(deps: CommandsDeps): Commands {
         retryAfterS: 5,
       });
     // In line first: a crash between the two must not lose the text.
-    const { address, agent, owner } = request;
-    const accepted = await inbox.accept(
-      { address, agent, owner, externalId: `interrupt:${deps.newId()}`, text },
-      AHEAD,
-    );
+    const { address, agent, owner, externalId = deps.newId() } = request;
+    const accepted = await inbox.accept({ address, agent, owner, externalId: `interrupt:${externalId}`, text }, AHEAD);
+    // Where it comes again and has begun, what runs now is not what was to be interrupted.
+    const isNext = accepted.fresh || (await store.standing(accepted.turnId)).isQueued;
     // The turn that ran may have ended meanwhile, and this one begun.
-    const wasRunning = await abort(key, accepted.turnId);
+    const wasRunning = isNext && (await abort(key, accepted.turnId));
     dispatcher.kick();
     return {
       text: wasRunning ? "Interrupted; running your message now." : "Running your message now.",
@@ -132,7 +133,8 @@ export function createCommands(deps: CommandsDeps): Commands {
     const { running, waiting } = await store.session(key);
     const working = running ?? waiting;
     const most = request.owner ? null : deps.limits.maxSteersOfOthers;
-    const outcome = working === null ? "ended" : await store.steps.addSteer(working.turnId, text, most);
+    const id = request.externalId === undefined ? deps.newId() : steerId(key, request.externalId);
+    const outcome = await store.steps.addSteer({ id, text }, working?.turnId ?? null, most);
     if (outcome === "full") throw tooManySteers(deps.limits);
     return outcome === "added"
       ? { text: "The agent will see it at its next step.", data: { turn_id: working?.turnId, steered: true } }
@@ -140,12 +142,12 @@ export function createCommands(deps: CommandsDeps): Commands {
   }
 
   async function answer({ key, request }: Subject, text: string): Promise<CommandReply> {
-    const { agent, address } = request;
-    const turnId = await store.waiting.inSession(key);
+    const { agent, address, externalId: message } = request;
+    const turnId = await store.waiting.inSession(key, message);
     if (turnId === null) return { text: "No turn waits for an answer.", data: { answered: false } };
     const { question } = request;
     const asked = question === undefined ? {} : { questionId: question };
-    await store.waiting.answer({ agent, turnId, text, by: address.user, ...asked });
+    await store.waiting.answer({ agent, turnId, text, by: address.user, message, ...asked });
     await deps.announceAnswer();
     dispatcher.kick();
     return { text: "The turn goes on with your answer.", data: { turn_id: turnId, answered: true } };
@@ -157,7 +159,8 @@ export function createCommands(deps: CommandsDeps): Commands {
   ): Promise<CommandReply> {
     if (!request.owner) throw new RuntimeError("RUNTIME_FORBIDDEN", "Only the owner decides what an agent may do.");
     const isApproval = line.kind === "approve";
-    const waiting = line.id === null ? await deps.approvals.inSession(key) : { id: line.id, isNew: false };
+    const { externalId: message } = request;
+    const waiting = line.id === null ? await deps.approvals.inSession(key, message) : { id: line.id, isNew: false };
     if (waiting === null) return { text: "Nothing waits for an approval here.", data: { answered: false } };
     if (isApproval && waiting.isNew) {
       throw new RuntimeError("RUNTIME_CONFLICT", "What waits here has come this very moment.", {
@@ -169,7 +172,7 @@ export function createCommands(deps: CommandsDeps): Commands {
       id: waiting.id,
       decision: isApproval ? "approved" : "denied",
       always: isApproval && line.always,
-      by: { name: "owner", details: { channel, user } },
+      by: { name: "owner", details: { channel, user }, message },
     });
     const words = always ? "approved, and the same call is not asked about again" : decision;
     return { text: `The call of ${tool} is ${words}.`, data: { turn_id, answered: true, decision, always } };
@@ -354,6 +357,12 @@ export function createCommands(deps: CommandsDeps): Commands {
       return run({ request, agent, key, session }, parseCommand(request.line));
     },
   };
+}
+
+/** The same whenever the command comes again. */
+function steerId(key: string, externalId: string): string {
+  const hash = createHash("sha256").update(JSON.stringify([key, externalId]));
+  return hash.digest("hex").slice(0, UUID_DIGITS);
 }
 
 function misused(name: keyof typeof COMMAND_USAGE): RuntimeError {

@@ -113,18 +113,23 @@ export class StepStore {
     return rows.map(toStep);
   }
 
-  /** Durable for a turn that still runs or waits and has fewer than `most`, shown ones included. */
-  async addSteer(turnId: string, text: string, most: number | null): Promise<"added" | "ended" | "full"> {
+  /**
+   * Durable for a turn that still runs or waits and has fewer than `most`, shown ones included. The same id again is the same steer,
+   * whatever has become of its turn.
+   */
+  async addSteer({ id, text }: Steer, turnId: string | null, most: number | null): Promise<"added" | "ended" | "full"> {
     const { rows } = await this.#database.query<{ running: boolean; added: boolean }>(
       `/* turn:add-steer */ with fence as (select id from turns where id = $1 and state in ('running', 'waiting') for share),
+       earlier as (select id from turn_steers where id = $2),
        added as (
          insert into turn_steers (id, turn_id, text) select $2, id, $3 from fence
-         where $4::int is null
+         where not exists (select from earlier) and ($4::int is null
            or (select count(*) from turn_steers where turn_id = $1 and step is null)
-            + (select count(*) from turn_steps where turn_id = $1 and kind = 'steer') < $4::int
+            + (select count(*) from turn_steps where turn_id = $1 and kind = 'steer') < $4::int)
          returning id)
-       select exists (select from fence) as running, exists (select from added) as added`,
-      [turnId, this.#newId(), sanitize(text), most],
+       select exists (select from fence) as running,
+         exists (select from added union all select from earlier) as added`,
+      [turnId, id, sanitize(text), most],
     );
     const [row] = rows;
     return row?.added ? "added" : row?.running ? "full" : "ended";

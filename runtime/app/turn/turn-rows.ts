@@ -346,6 +346,11 @@ export interface EndRow {
   files: readonly SentAttachment[] | null;
 }
 
+/** SQL: the JSON of a question, with the id of the message that decided it where that has one. */
+export function decidedIn(message: string): string {
+  return `question || jsonb_strip_nulls(jsonb_build_object('message', ${message}::text))`;
+}
+
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Texts of models and tools may hold characters that PostgreSQL does not store; without this a turn could not end. */

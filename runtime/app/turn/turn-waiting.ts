@@ -14,6 +14,7 @@ import { isToStop, leaseLost } from "./turn-fence.ts";
 import {
   type AskedQuestion,
   type ClaimedTurn,
+  decidedIn,
   draftOf,
   type OpenQuestion,
   type OutboxPayload,
@@ -52,6 +53,8 @@ export interface GivenAnswer {
   readonly text: string;
   /** Channel-side user who answers. */
   readonly by: string;
+  /** Id of the message that it is in, which may come again after the turn has asked more. */
+  readonly message?: string | undefined;
 }
 
 const DUE_TASKS = stopDelegated("select child from due where child is not null");
@@ -208,7 +211,7 @@ export class TurnWaiting {
    * Durable when it resolves, with the question's id. The first answer counts; the same one by the same user again is no other
    * one. RUNTIME_CONFLICT where the turn does not wait for it (any more), RUNTIME_TURN_UNKNOWN.
    */
-  async answer({ agent, turnId, questionId, text, by }: GivenAnswer): Promise<string> {
+  async answer({ agent, turnId, questionId, text, by, message }: GivenAnswer): Promise<string> {
     const answer = sanitize(text);
     return this.#database.transaction(async (tx) => {
       const { rows: turns } = await tx.query<{ state: string }>(
@@ -230,8 +233,9 @@ export class TurnWaiting {
         `/* turn:answer-question */ select id, state, answer, answered_by, expires_at <= now() as late,
            approval is not null as approval from turn_questions
          where turn_id = $1 and ($2::uuid is null or id = $2::uuid) and question -> 'delegation' is null
-           and question -> 'noted' is null order by created_at desc, id desc limit 1`,
-        [turnId, questionId ?? null],
+           and question -> 'noted' is null
+         order by (question ->> 'message' = $3::text) is true desc, created_at desc, id desc limit 1`,
+        [turnId, questionId ?? null, message ?? null],
       );
       const [question] = rows;
       if (!question) throw refused(turnId, "The turn has not asked this.");
@@ -247,9 +251,10 @@ export class TurnWaiting {
       if (turn.state !== "waiting") throw refused(turnId, "The turn does not wait for an answer any more.");
       await tx.query(
         `/* turn:answer */ with answered as (
-           update turn_questions set state = 'answered', answer = $2, answered_by = $3, answered_at = now() where id = $1 returning turn_id)
+           update turn_questions set state = 'answered', answer = $2, answered_by = $3, answered_at = now(),
+             question = ${decidedIn("$4")} where id = $1 returning turn_id)
          update turns t set state = 'queued' from answered where t.id = answered.turn_id`,
-        [question.id, answer, by],
+        [question.id, answer, by, message ?? null],
       );
       return question.id;
     });
@@ -267,11 +272,15 @@ export class TurnWaiting {
     return { limits, spent: isCounted ? await spentByTasks(this.#database, turn.turnId) : 0 };
   }
 
-  /** The id of the session's turn that waits for the user; null where none does. */
-  async inSession(sessionKey: string): Promise<string | null> {
+  /** The id of the session's turn that waits for the user, or whose question was answered in this message; null where none is. */
+  async inSession(sessionKey: string, message?: string): Promise<string | null> {
     const { rows } = await this.#database.query<{ id: string }>(
-      `/* turn:waiting */ select id from turns t where session_key = $1 and state = 'waiting' and ${ASKS_USER} limit 1`,
-      [sessionKey],
+      `/* turn:waiting */ select id from (
+         select id, exists (select 1 from turn_questions q where q.turn_id = t.id and q.question ->> 'message' = $2::text) as answered,
+           state = 'waiting' and ${ASKS_USER} as asks
+         from turns t where session_key = $1 and state in ('queued', 'running', 'waiting')) t
+       where answered or asks order by answered desc limit 1`,
+      [sessionKey, message ?? null],
     );
     return rows[0]?.id ?? null;
   }

@@ -40,7 +40,7 @@ export interface ChatMessages {
 }
 
 /** As in CommandRequest. */
-export interface OwnerCommand extends Pick<CommandRequest, "line" | "question"> {
+export interface OwnerCommand extends Pick<CommandRequest, "line" | "question" | "externalId"> {
   readonly conversation: string;
   readonly user: string;
 }
@@ -68,8 +68,8 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
   const ahead = createAhead({
     carryOut: (message) =>
       orRefused(message, async () => {
-        const { text: line, conversation, user, isOwner } = message;
-        answer(message, (await command({ line, conversation, user }, isOwner)).text);
+        const { text: line, conversation, user, isOwner, externalId } = message;
+        answer(message, (await command({ line, conversation, user, externalId }, isOwner)).text);
       }),
     logger,
   });

@@ -184,6 +184,34 @@ describeDatabase("approvals", (open) => {
     expect(ran).toEqual([]);
   });
 
+  it("takes an /approve that its platform brings again for no word about the next call", async () => {
+    const { harness, ran } = await start();
+    const { turnId } = await ask(harness, "make deploy\nmake deploy-all");
+    const database = await open();
+    const age = () =>
+      database.query("update turn_questions set created_at = now() - interval '1 minute' where turn_id = $1", [turnId]);
+    const approve = (externalId: string) =>
+      harness.commands.run({
+        address: { channel: harness.channel.id, conversation: "s1", user: "" },
+        agent: harness.agentName,
+        line: "/approve",
+        owner: true,
+        externalId,
+      });
+    await age();
+    await approve("7");
+    await expect.poll(() => ran).toEqual(["make deploy"]);
+    await pending(harness, turnId);
+    await age();
+    await expect(approve("7")).rejects.toMatchObject({
+      code: "RUNTIME_CONFLICT",
+      message: "The call was approved already.",
+    });
+    expect(ran).toEqual(["make deploy"]);
+    await approve("8");
+    await expect.poll(() => ran).toEqual(["make deploy", "make deploy-all"]);
+  });
+
   it("wants the id where nobody can have read yet what waits", async () => {
     const { harness, ran } = await start();
     const first = await ask(harness, "make deploy\nmake deploy-all");
