@@ -48,7 +48,7 @@ export type ChatChunk =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string }
   | { readonly type: "tool_call"; readonly call: ToolCall }
-  /** Directly before a failure, where the provider has told it: what the reply that broke off has used. */
+  /** What the reply has used so far, as soon as the provider tells it: instead of those before, and counted where no `end` follows. */
   | { readonly type: "usage"; readonly usage: Usage; readonly model: string }
   /** Always the last chunk of a complete reply: a stream that ends without it was cut off. */
   | {

@@ -11,7 +11,7 @@ import type { ChatChunk, ChatOptions, ChatReply, Provider } from "../../contract
 import { AnswerSize } from "../../domain/answer-size.ts";
 import type { ModelRef } from "../../domain/model-ref.ts";
 import { redactPrompt } from "../../domain/redaction.ts";
-import { type CountedCall, countCall, type Prices } from "../../domain/usage.ts";
+import { type CountedCall, countCall, type Prices, tokensOf } from "../../domain/usage.ts";
 import type { HookPipeline } from "../hooks.ts";
 import type { Permit, ProviderCircuits } from "./provider-circuits.ts";
 
@@ -23,7 +23,10 @@ export interface ModelCall {
   readonly signal: AbortSignal;
   onText(text: string): void;
   onReasoning(text: string): void;
-  /** For each model that has answered to the end, also where its answer is then of no use; and for one that broke off and says what it used. */
+  /**
+   * Once for each call whose usage is known: the model has answered to the end, also where its answer is then of no use, or its provider
+   * had told what it used before it broke off or was ended.
+   */
   onAnswered(call: CountedCall): void;
   /** A reply broke off after its first text, and the next model is about to go on: returns what that one is asked. */
   onInterrupted(reply: InterruptedReply): Promise<readonly Message[]>;
@@ -129,10 +132,7 @@ export function createModelCaller(deps: {
           call.onText(chunk.text);
         }
         if (chunk.type === "reasoning") call.onReasoning(chunk.text);
-        if (chunk.type === "usage") {
-          interrupted = { model: chunk.model, usage: chunk.usage };
-          count(chunk.model, chunk.usage);
-        }
+        if (chunk.type === "usage") interrupted = { model: chunk.model, usage: chunk.usage };
       });
       whole = true;
       permit.end("succeeded");
@@ -140,6 +140,7 @@ export function createModelCaller(deps: {
       const after = await hooks.run("provider:after", { ...call.turn, provider: ref.provider, reply }, call.signal);
       return { reply: after.reply };
     } catch (error) {
+      if (!whole && tokensOf(interrupted.usage) > 0) count(interrupted.model, interrupted.usage);
       if (call.signal.aborted) throw call.signal.reason;
       const failure = toCairnError(error);
       // A server that refuses a request for what it holds does answer.

@@ -53,21 +53,6 @@ export async function* readStream(
     usage: { inputTokens: 0, outputTokens: 0 },
     stop: null,
   };
-  try {
-    yield* readEvents(stream, reply, context);
-  } catch (error) {
-    // The first event has the tokens of the input, which are billed also where the reply breaks off.
-    const begun = reply.open.size + reply.blocks.size > 0;
-    if (begun && reply.usage.inputTokens > 0) yield { type: "usage", usage: reply.usage, model: reply.model };
-    throw error;
-  }
-}
-
-async function* readEvents(
-  stream: AsyncIterable<RawMessageStreamEvent>,
-  reply: Reply,
-  context: StreamContext,
-): AsyncGenerator<ChatChunk, void, undefined> {
   let events = 0;
   for await (const event of stream) {
     events += 1;
@@ -75,6 +60,8 @@ async function* readEvents(
       case "message_start":
         reply.model = event.message.model || context.model;
         reply.usage = addUsage(reply.usage, event.message.usage);
+        // The tokens of the input, which are billed also where the reply breaks off.
+        yield { type: "usage", usage: reply.usage, model: reply.model };
         break;
       case "content_block_start":
         yield* begin(reply, event.index, event.content_block);
@@ -88,6 +75,7 @@ async function* readEvents(
       case "message_delta":
         reply.stop = event.delta.stop_reason ?? reply.stop;
         reply.usage = addUsage(reply.usage, event.usage);
+        yield { type: "usage", usage: reply.usage, model: reply.model };
         break;
       case "message_stop":
         yield endChunk(reply, context);

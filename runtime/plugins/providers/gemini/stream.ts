@@ -34,7 +34,10 @@ export async function* readStream(
     for await (const event of stream) {
       events += 1;
       if (event.modelVersion) model = event.modelVersion;
-      if (event.usageMetadata) usage = toUsage(event.usageMetadata);
+      if (event.usageMetadata) {
+        usage = toUsage(event.usageMetadata);
+        yield { type: "usage", usage, model };
+      }
       if (event.promptFeedback?.blockReason) finish = "SAFETY";
       const candidate = event.candidates?.[0];
       for (const part of candidate?.content?.parts ?? []) {

@@ -46,7 +46,10 @@ export async function* readStream(
     for await (const chunk of stream) {
       events += 1;
       if (chunk.model) model = chunk.model;
-      if (chunk.usage) usage = toUsage(chunk.usage);
+      if (chunk.usage) {
+        usage = toUsage(chunk.usage);
+        yield { type: "usage", usage, model };
+      }
       const choice = chunk.choices?.[0];
       if (choice === undefined) continue;
       // Servers leave the delta out of a last chunk, whatever the type says.

@@ -34,7 +34,7 @@ export async function* runCall<Quirk extends string>(
     let begun = false;
     try {
       for await (const chunk of plan.attempt(quirks, watch)) {
-        begun = true;
+        begun ||= chunk.type !== "usage";
         yield chunk;
       }
       return;

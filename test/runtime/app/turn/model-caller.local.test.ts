@@ -60,10 +60,12 @@ function setUp(behaviours: Readonly<Record<string, Behaviour>>, hooks: readonly 
   });
   const said: string[] = [];
   const answered: object[] = [];
+  const counted: { model: string; inputTokens: number; outputTokens: number }[] = [];
   return {
     asked,
     said,
     answered,
+    counted,
     shown,
     interruptions,
     time,
@@ -84,7 +86,10 @@ function setUp(behaviours: Readonly<Record<string, Behaviour>>, hooks: readonly 
           interruptions.push(reply);
           return [{ role: "user", content: `go on from ${said.join("")}` }];
         },
-        onAnswered: ({ provider, model, costUsd }) => answered.push({ provider, model, costUsd }),
+        onAnswered: ({ provider, model, costUsd, inputTokens, outputTokens }) => {
+          answered.push({ provider, model, costUsd });
+          counted.push({ model, inputTokens, outputTokens });
+        },
       }),
   };
 }
@@ -231,6 +236,48 @@ describe("the next model of the chain", () => {
   it("is asked after a closed provider:after hook has refused a reply that nobody has seen", async () => {
     const { ask } = setUp({ first: [end()], second: ANSWER }, [REFUSE]);
     expect((await ask({ provider: "first", fallbacks: ["second:small"] })).text).toBe("fine");
+  });
+});
+
+describe("what a call has used", () => {
+  const FIRST = { provider: "first", model: "big", fallbacks: [] };
+  const used = (inputTokens: number, outputTokens: number): ChatChunk => ({
+    type: "usage",
+    usage: { inputTokens, outputTokens },
+    model: "big-1",
+  });
+
+  it("counts where the call is ended after its provider has told it", async () => {
+    const stop = new AbortController();
+    const chunks = function* (): Generator<ChatChunk> {
+      yield used(100, 1);
+      yield text("Half");
+      yield used(100, 20);
+      stop.abort(new RuntimeError("RUNTIME_TURN_ABORTED", "Stopped."));
+      yield text("more");
+    };
+    const { counted, ask, circuits } = setUp({ first: chunks });
+    await expect(ask(FIRST, stop.signal)).rejects.toMatchObject({ code: "RUNTIME_TURN_ABORTED" });
+    expect(counted).toEqual([{ model: "big-1", inputTokens: 100, outputTokens: 20 }]);
+    expect(circuits.report("first")).toEqual([]);
+  });
+
+  it("counts once, as its end says, where the stream goes on", async () => {
+    const { counted, ask } = setUp({ first: [used(100, 1), text("fine"), used(100, 20), end()] });
+    await ask(FIRST);
+    expect(counted).toEqual([{ model: "scripted-1", inputTokens: 10, outputTokens: 5 }]);
+  });
+
+  it("counts once where a hook refuses the whole reply", async () => {
+    const refused = setUp({ first: [used(100, 1), text("fine"), end()] }, [REFUSE]);
+    await expect(refused.ask(FIRST)).rejects.toMatchObject({ code: "PROVIDER_BAD_RESPONSE" });
+    expect(refused.counted).toHaveLength(1);
+  });
+
+  it("is nothing where the provider has told nothing", async () => {
+    const { counted, ask } = setUp({ first: [used(0, 0), text("Half"), "PROVIDER_TIMEOUT"] });
+    await expect(ask(FIRST)).rejects.toMatchObject({ code: "PROVIDER_TIMEOUT" });
+    expect(counted).toEqual([]);
   });
 });
 

@@ -204,6 +204,28 @@ describeDatabase("the ledger of usage", (open) => {
     expect(await counted(next)).toEqual([expect.stringContaining(" 2 calls, ")]);
   });
 
+  it.each([
+    ["/stop", (harness: Harness) => harness.command("/stop")],
+    ["/interrupt", (harness: Harness) => harness.command("/interrupt be quick")],
+    ["a shutdown", (harness: Harness) => harness.drain(0)],
+  ])("counts what a provider has told of a call that %s ends", async (_what, endIt) => {
+    const harness = await start({
+      script: ({ messages, options }) =>
+        (async function* (): AsyncGenerator<ChatChunk> {
+          if (messages.at(-1)?.content !== "go") return yield* [text("Quick."), end()];
+          yield { type: "usage", usage: { inputTokens: 100_000, outputTokens: 1 }, model: "told" };
+          yield text("Half a sen");
+          await hang(options.signal);
+        })(),
+    });
+    const { turnId } = await harness.turns.accept(harness.message("go"));
+    await expect.poll(() => harness.hub.since(turnId, 0).length).toBeGreaterThan(1);
+    await endIt(harness);
+    await expect
+      .poll(() => counted(harness))
+      .toContain("scripted:told 1 calls, 1 unpriced, 100000 in (0 cached, 0 written), 1 out, 0 USD");
+  });
+
   it("tells sums by day, agent, provider and model of the days that were asked for", async () => {
     const database = await open({ fresh: true });
     for (const [day, agent, provider, model, calls, unpriced, cost] of [

@@ -57,7 +57,7 @@ describe("a reply", () => {
     expect(String(error)).toContain("more than 4,000,000 characters");
   });
 
-  it("says before it fails in the middle what it has used so far, which is billed", async () => {
+  it("says at its beginning, and at its end, what it has used so far, which is billed also where it is cut off or ended", async () => {
     fake.enqueue({
       text: ["one ", "two ", "three"],
       usage: { input: 10, output: 7, cached: 90, written: 50 },
@@ -71,10 +71,14 @@ describe("a reply", () => {
     );
     expect(error).toMatchObject({ code: "PROVIDER_STREAM_TRUNCATED" });
     expect(textIn(list)).toMatch(/^one/);
-    expect(list.at(-1)).toMatchObject({
+    expect(list[0]).toMatchObject({
       type: "usage",
       usage: { inputTokens: 150, cachedInputTokens: 90, cacheWriteInputTokens: 50 },
       model: "claude-haiku-4-5",
+    });
+    fake.enqueue({ text: ["one"], usage: { input: 10, output: 7 } });
+    expect((await chunks(provider, says("count"))).filter(({ type }) => type === "usage").at(-1)).toMatchObject({
+      usage: { inputTokens: 10, outputTokens: 7 },
     });
   });
 
@@ -88,7 +92,7 @@ describe("a reply", () => {
     });
     const list = await chunks(provider, says("what time is it?"), { thinking: "low" });
     expect(textIn(list, "reasoning")).toBe("I should look.");
-    expect(list.slice(-4)).toEqual([
+    expect(list.filter(({ type }) => type !== "usage").slice(-4)).toEqual([
       { type: "text", text: "Let me " },
       { type: "text", text: "look." },
       { type: "tool_call", call: { id: "toolu_1", name: "shell", arguments: { command: "date" } } },

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Message } from "../../../../../runtime/contracts/message.ts";
-import type { Provider } from "../../../../../runtime/contracts/provider.ts";
+import type { ChatChunk, Provider } from "../../../../../runtime/contracts/provider.ts";
 import { createGeminiProvider } from "../../../../../runtime/plugins/providers/gemini/index.ts";
 import { gemini } from "../../../../../runtime/plugins/providers/gemini/manifest.ts";
 import { startGeminiFake } from "../../../../fakes/gemini/index.ts";
@@ -89,7 +89,7 @@ describe("a reply", () => {
     const list = await chunks(provider, says("what time is it?"), { thinking: "low", tools: TOOLS });
     expect(textIn(list, "reasoning")).toBe("I should look.");
     expect(textIn(list)).toBe("Let me look.");
-    expect(list.slice(-2)).toMatchObject([
+    expect(list.filter(({ type }) => type !== "usage").slice(-2)).toMatchObject([
       { type: "tool_call", call: { id: "call_0", name: "shell", arguments: { command: "date" } } },
       {
         type: "end",
@@ -110,10 +110,29 @@ describe("a reply", () => {
     expect((await chunks(provider, says("hi"))).at(-1)).toMatchObject({ type: "end", stopReason: expected });
   });
 
+  it("says with each event what it has used so far, which is billed also where it is cut off or ended", async () => {
+    const event = {
+      candidates: [{ content: { parts: [{ text: "Half" }] } }],
+      usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 3 },
+    };
+    fake.enqueue({ bytes: [Buffer.from(`data: ${JSON.stringify(event)}\r\n\r\n`)] });
+    const list: ChatChunk[] = [];
+    const error = await failure(
+      (async () => {
+        for await (const chunk of provider.chatStream(says("hi"))) list.push(chunk);
+      })(),
+    );
+    expect(error).toMatchObject({ code: "PROVIDER_STREAM_TRUNCATED" });
+    expect(list).toMatchObject([
+      { type: "usage", usage: { inputTokens: 100, outputTokens: 3 } },
+      { type: "text", text: "Half" },
+    ]);
+  });
+
   it("is a refusal where the prompt is blocked", async () => {
     const blocked = { promptFeedback: { blockReason: "PROHIBITED_CONTENT" }, usageMetadata: { promptTokenCount: 4 } };
     fake.enqueue({ bytes: [Buffer.from(`data: ${JSON.stringify(blocked)}\r\n\r\n`)] });
-    expect(await chunks(provider, says("hi"))).toEqual([
+    expect((await chunks(provider, says("hi"))).filter(({ type }) => type !== "usage")).toEqual([
       { type: "end", stopReason: "refusal", usage: { inputTokens: 4, outputTokens: 0 }, model: "gemini-3.5-flash" },
     ]);
   });

@@ -70,7 +70,10 @@ describe("a reply", () => {
     });
     const list = await chunks(provider, says("what time is it?"));
     expect(textIn(list, "reasoning")).toBe("I should look.");
-    expect(list.slice(-5)).toEqual([
+    expect(list.filter(({ type }) => type === "usage")).toMatchObject([
+      { usage: { inputTokens: 100, outputTokens: 7, cachedInputTokens: 90 } },
+    ]);
+    expect(list.filter(({ type }) => type !== "usage").slice(-5)).toEqual([
       { type: "text", text: "Let me " },
       { type: "text", text: "look." },
       { type: "tool_call", call: { id: "call_1", name: "shell", arguments: { command: "date" } } },
