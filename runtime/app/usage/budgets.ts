@@ -15,10 +15,9 @@ import {
   NEAR,
   reachedLimit,
   type Spending,
-  type Spent,
 } from "../../domain/budget.ts";
 import { isoDay } from "../../domain/time-window.ts";
-import type { CountedCall } from "../../domain/usage.ts";
+import { type CountedCall, tokensOf } from "../../domain/usage.ts";
 
 export interface BudgetReport {
   readonly on_limit: Budget["onLimit"];
@@ -76,8 +75,7 @@ export function createBudgets(deps: {
       day: { tokens: row?.day_tokens ?? 0, usd: row?.day_usd ?? 0 },
       month: { tokens: row?.month_tokens ?? 0, usd: row?.month_usd ?? 0 },
     };
-    const today = pending.filter((call) => call.day === day);
-    return { day, spending: today.map(spent).reduce(addSpending, spending) };
+    return pending.reduce(withCall, { day, spending });
   }
 
   function usesOf(budget: Budget, { spending, day }: Sums): readonly LimitUse[] {
@@ -111,7 +109,7 @@ export function createBudgets(deps: {
         },
         after(call) {
           if (sums === null) return null;
-          sums = { ...sums, spending: addSpending(sums.spending, spent(call)) };
+          sums = withCall(sums, call);
           const reached = reachedLimit(usesOf(budget, sums));
           return reached === null ? null : firstNotice(agent, budget, reached);
         },
@@ -130,8 +128,20 @@ export function createBudgets(deps: {
   };
 }
 
-function spent({ inputTokens, outputTokens, costUsd }: CountedCall): Spent {
-  return { tokens: inputTokens + outputTokens, usd: costUsd ?? 0 };
+/** A call of a turn that goes on over midnight may be of an earlier day, and still of the month. */
+function withCall({ day, spending }: Sums, call: CountedCall): Sums {
+  const added = addSpending(spending, { tokens: tokensOf(call), usd: call.costUsd ?? 0 });
+  return {
+    day,
+    spending: {
+      day: call.day === day ? added.day : spending.day,
+      month: monthOf(call.day) === monthOf(day) ? added.month : spending.month,
+    },
+  };
+}
+
+function monthOf(day: string): string {
+  return day.slice(0, "YYYY-MM".length);
 }
 
 interface SumsRow {

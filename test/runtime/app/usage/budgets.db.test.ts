@@ -131,6 +131,25 @@ describeEachDatabase("budgets", (open) => {
     expect((await budgets.report()).get(agent)).toMatchObject({ state: "reached", limits: [{ used: 100, max: 100 }] });
   });
 
+  it.each([
+    ["monthly", "2030-05-04", "2030-05-05", true],
+    ["daily", "2030-05-04", "2030-05-05", false],
+    ["monthly", "2030-04-30", "2030-05-01", false],
+  ] as const)("count in the %s limit calls of %s that the ledger lacks on %s: %s", async (period, day, now, isFull) => {
+    const agent = `agent-of-midnight-${Math.random()}`;
+    const budgets = createBudgets({
+      database: await open(),
+      agents: new Map([[agent, { budget: stop({ [`${period}_tokens`]: 100 }) }]]),
+      timezone: "UTC",
+      clock: at(`${now}T00:00:05Z`),
+      logger: quietLogger,
+    });
+    const call = { provider: "p", model: "m", inputTokens: 95, outputTokens: 5, cachedInputTokens: 0 };
+    const pending = budgets.of(agent).before([{ ...call, cacheWriteInputTokens: 0, costUsd: null, day }]);
+    if (isFull) await expect(pending).rejects.toMatchObject({ code: "RUNTIME_BUDGET_EXCEEDED" });
+    else expect(await pending).toBeNull();
+  });
+
   it("are not passed by a node that has seen little of them, when another node uses them up", async () => {
     const one = await start(stop({ daily_tokens: 40 }));
     await one.say("one");
