@@ -3,12 +3,13 @@
  * their hosts, and no marks of Markdown. Of a reply that comes anew only what is new is said. Pure.
  */
 
+import { closes, type FenceLine, fenceLines, staysIn } from "./fence-lines.ts";
 import { SentenceSplitter } from "./sentences.ts";
 
 export class ReadAloud {
   #splitter = new SentenceSplitter();
-  /** The marker of the code block that is open. */
-  #fence: string | null = null;
+  /** Of the code block that is open. */
+  #fence: FenceLine | null = null;
   #atLineStart = true;
   readonly #said: string[] = [];
   /** What was said before the reply began anew, with how often. */
@@ -49,11 +50,13 @@ export class ReadAloud {
 
   /** A sentence ends with its line at the latest. */
   #isCode(sentence: string): boolean {
+    if (!this.#atLineStart) return this.#fence !== null;
+    if (this.#fence !== null && !staysIn(sentence, this.#fence)) this.#fence = null;
     const before = this.#fence;
-    const [, marker, info = ""] = (this.#atLineStart && /^ {0,3}(`{3,}|~{3,})(.*)/.exec(sentence)) || [];
-    if (marker === undefined) return before !== null;
-    if (before === null) this.#fence = marker;
-    else if (marker.startsWith(before) && info.trim() === "") this.#fence = null;
+    const [fence] = fenceLines(sentence);
+    if (fence === undefined) return before !== null;
+    if (before === null) this.#fence = fence;
+    else if (closes(fence, before)) this.#fence = null;
     return true;
   }
 }

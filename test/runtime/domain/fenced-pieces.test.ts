@@ -14,6 +14,11 @@ const line = fc.oneof(
     "  ```",
     "    ```",
     "```js with words",
+    "```npm i``` installs it.",
+    "> ```js",
+    "> ```",
+    "> quoted",
+    "> > ~~~",
     "a ``` b",
     "",
     `${"`".repeat(80)}`,
@@ -67,6 +72,48 @@ it("takes no fence of another kind for the end of a block", () => {
   const inner = `~~~\n${"a line\n".repeat(60)}\`\`\`\n${"b line\n".repeat(60)}~~~\nend`;
   for (const piece of splitMarkdown(inner, 300).slice(1, -1))
     expect(piece).toMatch(/^~~~\n[^`]*(?:```\n[^`]*)?~~~\s*$/);
+});
+
+it.each(["```npm i``` installs it.", "``` ` ```", `\`\`\`npm i ${"pkg ".repeat(200)}\`\`\` installs it.`])(
+  "takes a line that begins with inline code for none of a block: %j",
+  (line) => {
+    const text = `${line}\n${"Some words of prose that go on. ".repeat(40)}`;
+    expect(splitMarkdown(text, 300).join("")).toBe(text);
+  },
+);
+
+it("ends no block at a fence with words behind it", () => {
+  const text = `\`\`\`\n\`\`\`js\n${"a line\n".repeat(60)}\`\`\`\n${"Words behind it. ".repeat(30)}`;
+  const pieces = splitMarkdown(text, 300);
+  expect(pieces[0]).toMatch(/a line\n```$/);
+  expect(pieces.at(-1)).not.toContain("```");
+});
+
+it("closes a code block of a block quote, and begins it again, as a part of the quote", () => {
+  const code = Array.from({ length: 40 }, (_, n) => `> const line${n} = ${n};`);
+  const pieces = splitMarkdown(["Look:", "> ```ts", ...code, "> ```", "> That is all."].join("\n"), 300);
+  expect(pieces.length).toBeGreaterThan(2);
+  for (const piece of pieces.slice(1, -1)) expect(piece).toMatch(/^> ```ts\n/);
+  for (const piece of pieces.slice(0, -1)) expect(piece.match(/^> ```/gm)?.length).toBe(2);
+  expect(pieces.at(-1)).toMatch(/> That is all\.$/);
+});
+
+it("goes on with no code block behind the quote that it was left open in", () => {
+  const text = `> \`\`\`\n> code\n\n${"Words behind it. ".repeat(40)}\n\`\`\`\n${"code\n".repeat(80)}`;
+  const pieces = splitMarkdown(text, 300);
+  expect(pieces[1]).not.toContain("```");
+  expect(pieces.at(-1)).toMatch(/^```\ncode\n/);
+});
+
+it.each([
+  ["marks of quotes", ">".repeat(1_000_000)],
+  ["spaces between them", "> ".repeat(1_000_000)],
+  ["backticks", "`".repeat(1_000_000)],
+  ["fences with words", "```a".repeat(500_000)],
+  ["quoted fences", "> ```\n".repeat(300_000)],
+])("splits megabytes of %s", (_what, text) => {
+  const joined = splitMarkdown(text, 4_096).join("");
+  expect(joined.length).toBeGreaterThanOrEqual(text.length);
 });
 
 it("leaves a text alone that fits, and an empty one without pieces", () => {

@@ -22,6 +22,9 @@ test.each<[string, string[]]>([
   ],
   ["~~~\n```\nstill code\n~~~\nDone with the code.", ["Done with the code."]],
   ["```\nnever closed. At all.", []],
+  ["```npm i``` installs it.\nThen you start it.", ["npm i installs it.", "Then you start it."]],
+  ["> ```sh\n> rm -rf x\n> ```\nThat is all there is.", ["That is all there is."]],
+  ["> ```sh\n> rm -rf x\n\nThe quote was over before.", ["The quote was over before."]],
   ["It says `x ``` y` inline, which is none.", ["It says x y inline, which is none."]],
 ])("%j", (text, expected) => {
   expect(aloud(text)).toEqual(expected);
