@@ -17,7 +17,8 @@ export interface ChatOptions {
   readonly system?: string;
   /**
    * What the service adds to this turn, such as the time; never stored. Sent as system-role text next to the newest user
-   * message where the API has that, else as the last block of the system prompt.
+   * message where the API has that, else as the last block of the system prompt, or marked in front of that message where the
+   * system prompt must stay the same for the provider's cache.
    */
   readonly context?: string;
   /**

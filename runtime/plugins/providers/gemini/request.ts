@@ -36,7 +36,9 @@ export function toRequest(
   const thinking = quirks.has("no-thinking") ? undefined : config;
   const answer = options.maxTokens ?? context.maxTokens;
   const temperature = options.temperature ?? context.temperature;
-  const system = [options.system ?? "", ...history.preamble, options.context ?? ""]
+  // It changes with each turn, and the service takes an unchanged beginning out of its cache: the instruction stands before all contents.
+  const noted = history.entries.some((entry) => entry.kind === "user" && entry.newest) ? (options.context ?? "") : "";
+  const system = [options.system ?? "", ...history.preamble, ...(noted === "" ? [options.context ?? ""] : [])]
     .filter((text) => !isBlank(text))
     .map((text) => text.toWellFormed());
   const inline = quirks.has("no-system-instruction");
@@ -49,7 +51,11 @@ export function toRequest(
   );
   return {
     model,
-    contents: toContents(history, options, context, inline ? system : []),
+    contents: toContents(history, context, {
+      system: inline ? system : [],
+      noted: isBlank(noted) ? [] : [noteText(noted)],
+      retrieved: isBlank(options.retrieved ?? "") ? [] : [options.retrieved ?? ""],
+    }),
     config: {
       // Tools are called by the agent loop, and a reply is one request: what the SDK would do by itself is off.
       automaticFunctionCalling: { disable: true },
@@ -63,12 +69,16 @@ export function toRequest(
   };
 }
 
-function toContents(
-  { entries }: History,
-  options: ChatOptions,
-  context: RequestContext,
-  system: readonly string[],
-): Content[] {
+interface Placement {
+  /** Text of the system's that a model without a system instruction reads first. */
+  readonly system: readonly string[];
+  /** What the service adds to this turn. */
+  readonly noted: readonly string[];
+  /** What memory found: it is data, and no word of the system's. */
+  readonly retrieved: readonly string[];
+}
+
+function toContents({ entries }: History, context: RequestContext, { system, noted, retrieved }: Placement): Content[] {
   const contents: Content[] = [];
   if (system.length > 0) addParts(contents, "user", [{ text: system.join("\n\n") }]);
   if (entries[0]?.kind !== "user" && contents.length === 0) addParts(contents, "user", [{ text: OPENING }]);
@@ -77,10 +87,14 @@ function toContents(
   for (const [index, entry] of entries.entries()) {
     switch (entry.kind) {
       case "user":
-        addParts(contents, "user", userParts(entry, options.retrieved ?? ""));
+        // In front of the newest message: everything before it stays as it was.
+        addParts(contents, "user", [
+          ...(entry.newest ? [...noted, ...retrieved].map(textPart) : []),
+          ...entry.parts.map(toPart),
+        ]);
         break;
       case "note":
-        addParts(contents, "user", [{ text: `[System message]\n${entry.text}` }]);
+        addParts(contents, "user", [textPart(noteText(entry.text))]);
         break;
       case "assistant": {
         const parts = modelParts(entry, context, index > newest);
@@ -105,10 +119,13 @@ function addParts(contents: Content[], role: "user" | "model", parts: readonly P
   else contents.push({ role, parts: [...parts] });
 }
 
-/** What memory found goes with the newest message of the user, in front of its text: it is data, and no word of the system's. */
-function userParts(entry: Extract<Entry, { kind: "user" }>, retrieved: string): Part[] {
-  const found = entry.newest && !isBlank(retrieved) ? [{ text: retrieved.toWellFormed() }] : [];
-  return [...found, ...entry.parts.map(toPart)];
+function textPart(text: string): Part {
+  return { text: text.toWellFormed() };
+}
+
+/** The API has no role of the system among the contents. */
+function noteText(text: string): string {
+  return `[System message]\n${text}`;
 }
 
 /**

@@ -9,20 +9,44 @@ const request = (messages: readonly Message[], options: ChatOptions = {}, contex
 const user = (content: Message["content"]): Message => ({ role: "user", content });
 
 describe("the contents", () => {
-  it("have system text in the instruction, and what memory found in front of the newest message", () => {
+  it("have lasting system text in the instruction, and what changes with the turn in front of the newest message", () => {
     const { contents, config } = request(
       [user("one"), { role: "assistant", content: "two" }, { role: "system", content: "Hurry." }, user("three")],
       { system: "You are Cairn.", context: "It is noon.", retrieved: "<memory>tea</memory>" },
     );
-    expect(config?.systemInstruction).toEqual({ parts: [{ text: "You are Cairn." }, { text: "It is noon." }] });
+    expect(config?.systemInstruction).toEqual({ parts: [{ text: "You are Cairn." }] });
     expect(contents).toEqual([
       { role: "user", parts: [{ text: "one" }] },
       { role: "model", parts: [{ text: "two" }] },
       {
         role: "user",
-        parts: [{ text: "[System message]\nHurry." }, { text: "<memory>tea</memory>" }, { text: "three" }],
+        parts: [
+          { text: "[System message]\nHurry." },
+          { text: "[System message]\nIt is noon." },
+          { text: "<memory>tea</memory>" },
+          { text: "three" },
+        ],
       },
     ]);
+  });
+
+  it("begin with the same bytes up to the newest message, whatever the time is, also for models without an instruction", () => {
+    const asked = [user("one"), { role: "assistant", content: "two" } as const, user("three")];
+    const at = (context: string, quirks: RequestContext["quirks"]) =>
+      JSON.stringify(request(asked, { system: "You are Cairn.", context }, { quirks }));
+    for (const quirks of [new Set<never>(), new Set(["no-system-instruction"] as const)]) {
+      const [noon, later] = [at("It is noon.", quirks), at("It is one.", quirks)];
+      const same = [...noon].findIndex((character, index) => character !== later[index]);
+      expect(noon.slice(0, same)).toContain('"two"');
+    }
+  });
+
+  it("have what changes in the instruction where there is no message of the user", () => {
+    const { config } = request([{ role: "assistant", content: "two" }], {
+      system: "You are Cairn.",
+      context: "It is noon.",
+    });
+    expect(config?.systemInstruction).toEqual({ parts: [{ text: "You are Cairn." }, { text: "It is noon." }] });
   });
 
   it("carry images, those of tool results behind the results, and words for those that no model sees", () => {
