@@ -250,7 +250,7 @@ function hasNoKey({ ssh }: Facts): boolean {
 function adviceFor({ id }: ProviderChoice): string[] {
   if (id !== "ollama") return [];
   return [
-    "Ollama gives a model a small context, and cuts off what is beyond it: set OLLAMA_CONTEXT_LENGTH=32768 where it runs (docs/models.md).",
+    "Summaries get a small context from Ollama, which cuts off the rest: set OLLAMA_CONTEXT_LENGTH=32768 where it runs (docs/models.md).",
   ];
 }
 

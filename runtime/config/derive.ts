@@ -1,5 +1,5 @@
 /** Derives one part of the file from another: kinds from ids, usual variables, the only agent. Pure. */
-import { keyVariable, knownChannelKind, knownProvider } from "./known-ids.ts";
+import { contextWindowOfKind, keyVariable, knownChannelKind, knownProvider } from "./known-ids.ts";
 import type { Environment } from "./references.ts";
 import { isMap, mapAt, type Tree, type TreeMap, withValue } from "./tree.ts";
 
@@ -40,9 +40,11 @@ function deriveProviders(tree: TreeMap): TreeMap {
     // With a login there is no key, and one that happens to be in the environment must not replace the login.
     const keyless = provider["base_url"] !== undefined || provider["login"] !== undefined;
     const variable = keyless ? null : keyVariable(kind, fromId);
+    const contextWindow = contextWindowOfKind(kind);
     return {
       ...(kind === "offline" ? { model: "offline" } : {}),
       ...(variable === null ? {} : { api_key: `\${${variable}}` }),
+      ...(contextWindow === undefined ? {} : { context_window: contextWindow }),
       ...provider,
       kind,
       ...(baseUrl === undefined ? {} : { base_url: baseUrl }),

@@ -2,7 +2,7 @@
 
 import { agent } from "../plugins/channels/agent/manifest.ts";
 import { CHANNELS, CHAT_CHANNELS } from "../plugins/channels/manifests.ts";
-import type { ProviderService } from "../plugins/providers/manifest.ts";
+import type { ProviderManifest, ProviderService } from "../plugins/providers/manifest.ts";
 import { PROVIDERS } from "../plugins/providers/manifests.ts";
 
 type Kinds = (typeof PROVIDERS)[number]["kinds"][number];
@@ -38,6 +38,12 @@ const SERVICES: readonly (ProviderService & { readonly kind: ProviderKind })[] =
 /** Where the kind's own service is, if it has one, and what it wants. */
 export function serviceOfKind(kind: string): ProviderService | undefined {
   return SERVICES.find((service) => service.id === kind && service.kind === kind);
+}
+
+/** Tokens that the kind's models can read, where that is other than usual. */
+export function contextWindowOfKind(kind: string): number | undefined {
+  const manifests: readonly ProviderManifest[] = PROVIDERS;
+  return manifests.find(({ kinds }) => kinds.includes(kind))?.contextWindow;
 }
 
 /**

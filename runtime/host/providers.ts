@@ -55,6 +55,7 @@ async function createProvider(id: string, config: ProviderConfig, deps: Provider
     baseUrl: config.base_url ?? (config.kind === manifest.id ? undefined : serviceOfKind(config.kind)?.baseUrl),
     maxTokens: config.max_tokens,
     temperature: config.temperature,
+    contextWindow: config.context_window,
     timeoutMs: config.timeout,
     maxRetries: config.max_retries,
     logger: deps.logger.child({ provider: id }),

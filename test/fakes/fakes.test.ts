@@ -172,6 +172,27 @@ describe("the xAI and the Ollama fake", () => {
   });
 });
 
+describe("the Ollama fake", () => {
+  it("answers from the end of a prompt that is longer than its context, or refuses it where it is told to", async () => {
+    const ollama = await startOllamaFake(["qwen3:8b"]);
+    fake = ollama;
+    const long = { role: "user", content: `first ${"word ".repeat(4_000)}` };
+    const messages = [{ role: "system", content: "Be brief." }, long, { role: "user", content: "hi" }];
+    const post = (body: object) =>
+      fetch(`${ollama.url}/api/chat`, {
+        method: "POST",
+        body: JSON.stringify({ model: "qwen3:8b", stream: false, messages, ...body }),
+      });
+    expect((await post({})).status).toBe(200);
+    expect((await post({ options: { num_ctx: 8_192 }, truncate: false, shift: false })).status).toBe(200);
+    expect((await post({ truncate: false, shift: false })).status).toBe(400);
+    expect(ollama.requests.slice(0, 2).map(({ texts }) => texts)).toEqual([
+      ["Be brief.", "hi"],
+      ["Be brief.", long.content, "hi"],
+    ]);
+  });
+});
+
 describe.each(["gemini", "ollama", "xai"] as const)("the fake of %s as a process", (api) => {
   it("starts, and does what the message says", async () => {
     const remote = await spawnFake(api);

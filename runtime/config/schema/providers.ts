@@ -33,7 +33,9 @@ const provider = section({
   login: login.optional().describe("Subscription login in place of a key, with `cairn login`; kind anthropic."),
   max_tokens: integer().optional().describe("Longest reply, in tokens."),
   temperature: decimal().optional(),
-  context_window: tokens().prefault(128_000).describe("Tokens that the model can read."),
+  context_window: tokens()
+    .prefault(128_000)
+    .describe("Tokens that the model can read; 32768 for kind ollama, whose server is asked for as many (`num_ctx`)."),
   timeout: duration({ min: 1_000 })
     .prefault("5m")
     .describe("Longest silence of a request, before the first byte and between bytes."),

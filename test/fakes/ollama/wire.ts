@@ -4,7 +4,8 @@ import { records, tokensIn, type Wire, type WireError } from "../shared/wire.ts"
 
 /**
  * Ollama's chat on the wire: https://docs.ollama.com/api/chat. Models whose names begin with `plain` neither think nor call
- * tools. Stricter than the server in one thing: results need their calls.
+ * tools. Of a prompt that is longer than the context it answers from the newest messages, unless the request forbids that.
+ * Stricter than the server in one thing: results need their calls.
  */
 export function ollamaWire(models: readonly string[]): Wire {
   return {
@@ -26,7 +27,7 @@ export function ollamaWire(models: readonly string[]): Wire {
 
 function view(body: unknown): RequestView {
   const request = isRecord(body) ? body : {};
-  const messages = records(request["messages"]);
+  const messages = withinContext(request);
   const newest = messages.findLastIndex(
     ({ role, content }) => role === "user" && !String(content).startsWith("Images from the tool results"),
   );
@@ -64,6 +65,9 @@ function check(body: unknown, models: readonly string[]): WireError | undefined 
   if (records(body["tools"]).length > 0 && model.startsWith("plain"))
     return refuse(`registry.ollama.ai/library/${model} does not support tools`);
   const messages = records(body["messages"]);
+  const { truncate, shift } = body;
+  if (truncate === false && shift === false && promptTokens(body, messages) > contextOf(body))
+    return refuse("the prompt is longer than the context length currently available to the model");
   let open = 0;
   for (const message of messages) {
     const problem = messageProblem(message);
@@ -76,6 +80,28 @@ function check(body: unknown, models: readonly string[]): WireError | undefined 
     } else open -= 1;
   }
   return open > 0 ? refuse(`${open} tool call(s) have no result`) : undefined;
+}
+
+/** Tokens of a context where the request names none, on a machine without much video memory. */
+const USUAL_CONTEXT = 4_096;
+
+function contextOf({ options }: Record<string, unknown>): number {
+  return isRecord(options) && typeof options["num_ctx"] === "number" ? options["num_ctx"] : USUAL_CONTEXT;
+}
+
+function promptTokens({ tools }: Record<string, unknown>, messages: readonly object[]): number {
+  return tokensIn(JSON.stringify([messages, tools ?? []]));
+}
+
+/** What the model sees: from the front all but the system's messages and the newest one are dropped until the rest fits. */
+function withinContext(request: Record<string, unknown>): Record<string, unknown>[] {
+  let messages = records(request["messages"]);
+  while (promptTokens(request, messages) > contextOf(request)) {
+    const oldest = messages.findIndex(({ role }, index) => role !== "system" && index < messages.length - 1);
+    if (oldest < 0) break;
+    messages = messages.toSpliced(oldest, 1);
+  }
+  return messages;
 }
 
 /** Beginnings of the images that it decodes, in base64: PNG, JPEG, WebP. */

@@ -108,7 +108,7 @@ describe("the schema of cairn.yaml", () => {
       providers: {
         anthropic: { kind: "anthropic", context_window: 200_000 },
         openai: { api_key: "from the manager", base_url: "https://proxy.example.org/v1" },
-        ollama: { kind: "ollama" },
+        ollama: { kind: "ollama", context_window: 32_768 },
       },
       channels: { telegram: { owner_id: "123456789", reconnect: { max_retries: 5 } } },
       memory: { backend: "postgres", summarizer: { interval: 300_000, context_window: 128_000 } },

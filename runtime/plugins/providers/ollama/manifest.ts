@@ -9,6 +9,8 @@ export const ollama = {
   about: "A server of Ollama, by its own API",
   configuration: "providers.<id>",
   kinds: ["ollama"],
+  // Its servers hold as much as they are asked for, in the memory of the machine: about what an agent's tools and a conversation need.
+  contextWindow: 32_768,
   services: [
     { id: "ollama", kind: "ollama", baseUrl: "http://127.0.0.1:11434", local: { name: "Ollama", list: "ollama" } },
   ],

@@ -1,4 +1,4 @@
-import type { ChatRequest, Ollama } from "ollama/browser";
+import type { Ollama } from "ollama/browser";
 import type { Message } from "../../../contracts/message.ts";
 import type { ListedModels } from "../../../contracts/model-names.ts";
 import type { ChatChunk, ChatOptions } from "../../../contracts/provider.ts";
@@ -11,7 +11,7 @@ import type { Watch } from "../shared/watch.ts";
 import { readError } from "./errors.ts";
 import { checkedLines } from "./lines.ts";
 import { type Quirk, quirkFor } from "./quirks.ts";
-import { toRequest } from "./request.ts";
+import { type Params, toRequest } from "./request.ts";
 import { readStream } from "./stream.ts";
 
 const LOCAL_URL = "http://127.0.0.1:11434";
@@ -19,7 +19,6 @@ const LOCAL_URL = "http://127.0.0.1:11434";
 const CLOUD_URL = "https://ollama.com";
 
 type Sdk = typeof Ollama;
-type Params = ChatRequest & { readonly stream: true };
 
 /** Models of an Ollama server, by its own API. */
 export class OllamaProvider extends SdkProvider<Sdk, Params, Quirk> {
@@ -48,8 +47,8 @@ export class OllamaProvider extends SdkProvider<Sdk, Params, Quirk> {
     model: string,
     quirks: ReadonlySet<Quirk>,
   ): Params {
-    const { maxTokens, temperature } = this.settings;
-    return toRequest(messages, options, { provider: this.id, model, maxTokens, temperature, quirks });
+    const { maxTokens, temperature, contextWindow } = this.settings;
+    return toRequest(messages, options, { provider: this.id, model, maxTokens, temperature, contextWindow, quirks });
   }
 
   protected async *attempt({

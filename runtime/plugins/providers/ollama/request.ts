@@ -14,6 +14,7 @@ export interface RequestContext {
   readonly model: string;
   readonly maxTokens?: number | undefined;
   readonly temperature?: number | undefined;
+  readonly contextWindow?: number | undefined;
   readonly quirks: ReadonlySet<Quirk>;
 }
 
@@ -21,17 +22,24 @@ const IDS: IdRules = { longest: 64 };
 /** What its servers decode. */
 const IMAGE_TYPES = ["image/jpeg", "image/png", "image/webp"];
 
-export function toRequest(
-  messages: readonly Message[],
-  options: ChatOptions,
-  context: RequestContext,
-): ChatRequest & { readonly stream: true } {
+/** A chat that streams, with what the SDK's type does not have. */
+export type Params = ChatRequest & {
+  readonly stream: true;
+  /** False: a prompt that is too long is refused. By itself the server answers from the rest of it, with nothing that says so. */
+  readonly truncate: false;
+  /** False: so is an answer that would push the beginning of the prompt out; it ends as one that is too long. */
+  readonly shift: false;
+};
+
+export function toRequest(messages: readonly Message[], options: ChatOptions, context: RequestContext): Params {
   const { model, quirks } = context;
   const { think, room } = planThinking(options.thinking, model);
   const answer = options.maxTokens ?? context.maxTokens;
   const temperature = options.temperature ?? context.temperature;
   const tools = quirks.has("no-tools") ? [] : (options.tools ?? []);
   const limits = {
+    // A server's own is a few thousand tokens.
+    ...(context.contextWindow === undefined ? {} : { num_ctx: context.contextWindow }),
     ...(answer === undefined ? {} : { num_predict: answer + room }),
     ...(temperature === undefined ? {} : { temperature }),
   };
@@ -39,6 +47,8 @@ export function toRequest(
     model,
     messages: toMessages(messages, options, context),
     stream: true,
+    truncate: false,
+    shift: false,
     ...(tools.length === 0 ? {} : { tools: tools.map(toTool) }),
     ...(think === undefined || quirks.has("no-thinking") ? {} : { think }),
     ...(Object.keys(limits).length === 0 ? {} : { options: limits }),

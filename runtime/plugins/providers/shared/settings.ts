@@ -14,6 +14,8 @@ export interface ProviderSettings {
   /** Room for the answer, in tokens; thinking has its own on top of it. */
   readonly maxTokens?: number | undefined;
   readonly temperature?: number | undefined;
+  /** Tokens that the model can read, for servers that have to be asked for them. */
+  readonly contextWindow?: number | undefined;
   /** Longest silence in milliseconds, before the first byte and between bytes. Default five minutes. */
   readonly timeoutMs?: number | undefined;
   /** How often a request that failed before its first byte is sent again. Default 2. */

@@ -96,7 +96,7 @@ export const APIS: readonly Api[] = [
     namesErrors: false,
     model: "qwen3:8b",
     start: (options) => startOllamaFake(["qwen3:8b"], options),
-    create: (settings) => createOllamaProvider(complete(settings, "qwen3:8b")),
+    create: (settings) => createOllamaProvider({ contextWindow: 32_768, ...complete(settings, "qwen3:8b") }),
   },
 ];
 

@@ -116,6 +116,27 @@ describe("the request", () => {
     expect(sent("options")).toEqual([{ num_predict: 4_106, temperature: 0.5 }, { num_predict: 10 }]);
   });
 
+  it("asks for the context that is configured, so that the server cuts nothing off", async () => {
+    const long = Array.from({ length: 40 }, (_, n): Message[] => [
+      { role: "user", content: `k${n} ${"word ".repeat(200)}` },
+      { role: "assistant", content: "noted" },
+    ]).flat();
+    await chunks(create({ contextWindow: 32_768 }), [...long, ...says("and now?")]);
+    expect(sent("options")).toEqual([{ num_ctx: 32_768 }]);
+    const { texts } = fake.requests[0] ?? { texts: [] };
+    expect(texts).toHaveLength(81);
+    expect(texts[0]).toContain("k0");
+  });
+
+  it("that is longer than the context is refused, and never answered from a part of it", async () => {
+    const long = says("word ".repeat(8_000));
+    for (const contextWindow of [undefined, 8_192])
+      expect(await failure(chunks(create({ contextWindow }), [...says("one"), ...long]))).toMatchObject({
+        code: "PROVIDER_CONTEXT_TOO_LONG",
+      });
+    expect(textIn(await chunks(create({ contextWindow: 16_384 }), long))).toContain("word");
+  });
+
   it("says how to think, as each model takes it", async () => {
     for (const thinking of ["off", "low", "high"] as const) {
       await chunks(provider, says("hi"), { thinking });
