@@ -59,10 +59,20 @@ export interface FittedHistory {
 const LEAST_KEPT = 0.5;
 /** Tokens of a message in addition to its text. */
 const MESSAGE_TOKENS = 8;
+/**
+ * Tokens of an image, whose size in pixels nobody here knows: what Claude reads of a large one (its documentation: more than about
+ * 1,600 are scaled down). OpenAI's and Gemini's models count fewer, 1,445 and 1,120 at most in their usual settings.
+ */
+const IMAGE_TOKENS = 1_600;
 
 /** An upper bound of the tokens of messages: a token is at least one byte. */
 export function bytesOf(messages: readonly Message[]): number {
-  return messages.reduce((sum, message) => sum + Buffer.byteLength(weightText(message)) + MESSAGE_TOKENS, 0);
+  return messages.reduce((sum, message) => sum + weightOf(message, Buffer.byteLength), 0);
+}
+
+/** The tokens of all messages, an estimate of very long texts. */
+export function tokensOf(messages: readonly Message[], countTokens: (text: string) => number): number {
+  return tokensFromEach(messages, () => true, weighing(countTokens)).get(0) ?? 0;
 }
 
 /** Longer texts are estimated: the tokenizer blocks the process for seconds over a megabyte of random letters. */
@@ -153,7 +163,7 @@ export function tokensFromEach(
   const sums = new Map<number, number>();
   let tokens = 0;
   for (const [index, message] of [...messages.entries()].reverse()) {
-    tokens += weigh(weightText(message)) + MESSAGE_TOKENS;
+    tokens += weightOf(message, weigh);
     sums.set(index, tokens);
     if (!goesOn(tokens, index)) break;
   }
@@ -172,15 +182,22 @@ function shortenResults(
     // The results that the model is about to read stay whole.
     const isOld = messages.slice(index + 1).some((later) => later.role === "assistant");
     if (saved >= excess || message.role !== "tool" || !isOld) return message;
-    const gain = weigh(textOf(message.content)) - weigh(SHORTENED);
+    const short = { ...message, content: SHORTENED };
+    const gain = weightOf(message, weigh) - weightOf(short, weigh);
     if (gain <= 0) return message;
     saved += gain;
-    return { ...message, content: SHORTENED };
+    return short;
   });
   return {
     messages: shortened,
-    tokens: shortened.reduce((sum, message) => sum + weigh(weightText(message)) + MESSAGE_TOKENS, 0),
+    tokens: shortened.reduce((sum, message) => sum + weightOf(message, weigh), 0),
   };
+}
+
+function weightOf(message: Message, weigh: (text: string) => number): number {
+  const { content } = message;
+  const images = typeof content === "string" ? 0 : content.filter(({ type }) => type === "image").length;
+  return weigh(weightText(message)) + MESSAGE_TOKENS + images * IMAGE_TOKENS;
 }
 
 function weightText(message: Message): string {

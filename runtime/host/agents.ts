@@ -13,6 +13,7 @@ import type { Provider } from "../contracts/provider.ts";
 import type { Tool } from "../contracts/tool.ts";
 import { LIMITS } from "../domain/budget.ts";
 import { serverOf } from "../domain/mcp/tool-names.ts";
+import type { ModelWindow } from "../domain/model-window.ts";
 import { selectAgentTools } from "../domain/tool-selection.ts";
 import { autoActions } from "../plugins/hooks/auto-actions/manifest.ts";
 import { type AuditFile, type AuditLog, createAuditLog } from "../plugins/hooks/safety/index.ts";
@@ -24,7 +25,7 @@ import { TOOLS } from "../plugins/tools/manifests.ts";
 import type { MemoryParts } from "./memory.ts";
 import type { HostOptions } from "./options.ts";
 import { loadPlugins, type PluginParts } from "./plugins.ts";
-import { createProviders } from "./providers.ts";
+import { createProviders, windowsOf } from "./providers.ts";
 import { serviceFiles } from "./service-files.ts";
 import type { Service } from "./services.ts";
 import {
@@ -38,8 +39,6 @@ import {
 } from "./settings.ts";
 import { composeSkills, type SkillParts } from "./skills.ts";
 
-/** Room for a reply where the provider has no `max_tokens`. */
-const REPLY_TOKENS = 8_192;
 const HOOKS_DRAIN_MS = 10_000;
 
 export interface AgentHostDeps {
@@ -59,6 +58,8 @@ export interface AgentParts {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly tools: ToolRegistry;
   readonly providers: ReadonlyMap<string, Provider>;
+  /** By provider. */
+  readonly windows: ReadonlyMap<string, ModelWindow>;
   readonly hooks: HookPipeline;
   /** Null where the configuration has switched it off for tool calls. */
   readonly audit: AuditLog | null;
@@ -138,31 +139,26 @@ export async function composeAgents(deps: AgentHostDeps): Promise<AgentParts> {
     },
   };
   const agents = createAgents(config, workspacesOfOthers);
-  return { agents, tools, providers, hooks, audit, skills, plugins, service };
+  return { agents, tools, providers, windows: windowsOf(config), hooks, audit, skills, plugins, service };
 }
 
 function createAgents(config: Config, workspacesOfOthers: string): Map<string, Agent> {
   return new Map(
-    Object.entries(config.agents).map(([name, agent]) => {
-      const provider = config.providers[agent.provider];
-      return [
+    Object.entries(config.agents).map(([name, agent]) => [
+      name,
+      {
         name,
-        {
-          name,
-          provider: agent.provider,
-          ...(agent.model === undefined ? {} : { model: agent.model }),
-          fallbacks: agent.fallbacks,
-          thinking: agent.default_thinking,
-          workspace: agentWorkspace(config, name),
-          workspacesOfOthers: join(workspacesOfOthers, name),
-          tools: agent.tools,
-          contextWindow: provider?.context_window ?? 128_000,
-          replyTokens: provider?.max_tokens ?? REPLY_TOKENS,
-          ...(agent.node === undefined ? {} : { node: agent.node }),
-          ...budgetOf(agent.budget),
-        },
-      ];
-    }),
+        provider: agent.provider,
+        ...(agent.model === undefined ? {} : { model: agent.model }),
+        fallbacks: agent.fallbacks,
+        thinking: agent.default_thinking,
+        workspace: agentWorkspace(config, name),
+        workspacesOfOthers: join(workspacesOfOthers, name),
+        tools: agent.tools,
+        ...(agent.node === undefined ? {} : { node: agent.node }),
+        ...budgetOf(agent.budget),
+      },
+    ]),
   );
 }
 

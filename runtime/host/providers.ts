@@ -5,6 +5,7 @@ import { ConfigError } from "../contracts/errors.ts";
 import type { Memory } from "../contracts/memory.ts";
 import type { Clock, Logger } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
+import { type ModelWindow, USUAL_WINDOW } from "../domain/model-window.ts";
 import type { Prices } from "../domain/usage.ts";
 import type { ProviderManifest } from "../plugins/providers/manifest.ts";
 import { PROVIDERS } from "../plugins/providers/manifests.ts";
@@ -38,6 +39,16 @@ export function pricesOf({ providers }: Pick<Config, "providers">): Map<string, 
       const { input, output, cache_read: cacheRead, cache_write: cacheWrite } = prices;
       return [[id, { input, output, cacheRead, cacheWrite }]];
     }),
+  );
+}
+
+/** Of every provider: of its models the configuration has no more. */
+export function windowsOf({ providers }: Pick<Config, "providers">): Map<string, ModelWindow> {
+  return new Map(
+    Object.entries(providers).map(([id, { context_window: contextTokens, max_tokens: replyTokens }]) => [
+      id,
+      { contextTokens, replyTokens: replyTokens ?? USUAL_WINDOW.replyTokens },
+    ]),
   );
 }
 

@@ -28,8 +28,6 @@ export function testAgent(node: { readonly id: string; readonly name: string }, 
     workspace: join(workspaces, name),
     workspacesOfOthers: join(workspaces, name),
     tools: { include: [], others: { include: [] } },
-    contextWindow: 128_000,
-    replyTokens: 1_000,
     node: node.name,
   };
 }

@@ -26,6 +26,7 @@ import { RemoteTasks } from "../app/turn/remote-tasks.ts";
 import { StreamHub } from "../app/turn/stream-hub.ts";
 import { createTaskProgress } from "../app/turn/task-progress.ts";
 import { createToolRunner } from "../app/turn/tool-runner.ts";
+import { createToolWeights } from "../app/turn/tool-weights.ts";
 import type { TurnCompaction } from "../app/turn/turn-compaction.ts";
 import { createTurnDisplay } from "../app/turn/turn-display.ts";
 import { TURN_CHANNEL } from "../app/turn/turn-fence.ts";
@@ -41,6 +42,7 @@ import type { Member } from "../contracts/node-entry.ts";
 import type { Clock, Logger, NewId } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
 import type { SecurityLog } from "../contracts/security-log.ts";
+import type { ModelWindow } from "../domain/model-window.ts";
 import type { ChannelRouting } from "../domain/routing.ts";
 import { isoDay } from "../domain/time-window.ts";
 import type { Prices } from "../domain/usage.ts";
@@ -60,6 +62,8 @@ export interface TurnParts {
   readonly workspacesOfOthers: string;
   readonly tools: ToolRegistry;
   readonly providers: ReadonlyMap<string, Provider>;
+  /** By provider. */
+  readonly windows: ReadonlyMap<string, ModelWindow>;
   /** By provider. */
   readonly prices: ReadonlyMap<string, Prices>;
   readonly budgets: Budgets;
@@ -169,6 +173,7 @@ export function composeTurns(parts: TurnParts) {
     conversations,
     approvals,
     prompts: createPromptBuilder({ logger }),
+    weighTools: createToolWeights(parts.countTokens),
     skills: parts.skills.use,
     callModel: createModelCaller({
       providers: withOwn.providers,

@@ -35,6 +35,7 @@ import { RemoteTasks } from "../../runtime/app/turn/remote-tasks.ts";
 import { StreamHub } from "../../runtime/app/turn/stream-hub.ts";
 import { createTaskProgress } from "../../runtime/app/turn/task-progress.ts";
 import { createToolRunner } from "../../runtime/app/turn/tool-runner.ts";
+import { createToolWeights } from "../../runtime/app/turn/tool-weights.ts";
 import { createTurnCompaction, type TurnCompactionDeps } from "../../runtime/app/turn/turn-compaction.ts";
 import { createTurnDisplay } from "../../runtime/app/turn/turn-display.ts";
 import { TURN_CHANNEL } from "../../runtime/app/turn/turn-fence.ts";
@@ -84,6 +85,8 @@ export interface HarnessOptions {
   /** Default: there are none. */
   readonly skills?: Pick<SkillUse, "prompt">;
   readonly agent?: Partial<Agent>;
+  /** By provider, in tokens; default: 128,000. */
+  readonly windows?: Readonly<Record<string, number>>;
   /** Further agents like it, named `<agent>-<name>`. */
   readonly moreAgents?: readonly string[];
   readonly limits?: Partial<TurnLimits>;
@@ -158,8 +161,6 @@ export async function startHarness(options: HarnessOptions) {
     thinking: "off",
     workspace: tmpdir(),
     workspacesOfOthers: join(tmpdir(), `cairn-workspaces-${agentName}`),
-    contextWindow: 128_000,
-    replyTokens: 1_000,
     ...options.agent,
   };
   const names = [agentName, ...(options.moreAgents ?? []).map((name) => `${agentName}-${name}`)];
@@ -285,6 +286,10 @@ export async function startHarness(options: HarnessOptions) {
       ...options.compaction,
     }),
     prompts: createPromptBuilder({ logger: options.logger ?? quietLogger }),
+    windows: new Map(
+      [...providers.keys()].map((id) => [id, { contextTokens: options.windows?.[id] ?? 128_000, replyTokens: 1_000 }]),
+    ),
+    weighTools: createToolWeights((value) => Math.ceil(value.length / 4)),
     skills: options.skills ?? { prompt: async () => ({ list: "", triggered: "" }) },
     callModel: createModelCaller({
       providers,

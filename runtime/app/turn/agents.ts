@@ -21,10 +21,6 @@ export interface Agent {
   readonly workspacesOfOthers: string;
   /** Which of the node's tools its turns get; all of them when absent. */
   readonly tools?: AgentToolSelection | undefined;
-  /** Tokens that the model's window holds. */
-  readonly contextWindow: number;
-  /** Tokens of the window that are kept free for the reply; thinking has its own room on top. */
-  readonly replyTokens: number;
   readonly temperature?: number;
   /** Absent: without limits. */
   readonly budget?: Budget;

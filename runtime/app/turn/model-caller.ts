@@ -19,6 +19,8 @@ export interface ModelCall {
   readonly turn: TurnInfo;
   readonly chain: readonly ModelRef[];
   readonly messages: readonly Message[];
+  /** Absent: every model of the chain is shown all messages. */
+  readonly windows?: CallWindows;
   readonly options: ChatOptions;
   readonly signal: AbortSignal;
   onText(text: string): void;
@@ -30,6 +32,13 @@ export interface ModelCall {
   onAnswered(call: CountedCall): void;
   /** A reply broke off after its first text, and the next model is about to go on: returns what that one is asked. */
   onInterrupted(reply: InterruptedReply): Promise<readonly Message[]>;
+}
+
+/** What the window of each model holds of the messages. */
+export interface CallWindows {
+  fit(messages: readonly Message[], ref: ModelRef): Promise<readonly Message[]>;
+  /** Less than what the model has refused as too long; null where it cannot be shown less. */
+  shorten(messages: readonly Message[], ref: ModelRef, refused: readonly Message[]): Promise<readonly Message[] | null>;
 }
 
 export interface InterruptedReply {
@@ -49,6 +58,9 @@ const FALLBACK_CODES: ReadonlySet<string> = new Set([
   "PROVIDER_STREAM_TRUNCATED",
   "PROVIDER_CIRCUIT_OPEN",
 ]);
+
+/** The server works: it is not counted against it. A model with a larger window may take it. */
+const TOO_LONG = "PROVIDER_CONTEXT_TOO_LONG";
 
 /** Characters of half an answer that another model is asked to go on from; more would not fit beside the conversation. */
 const MOST_CONTINUED = 400_000;
@@ -150,18 +162,35 @@ export function createModelCaller(deps: {
     }
   }
 
+  /** What fits into the model's window; where it is refused as too long, once more with less. */
+  async function ask(
+    call: ModelCall,
+    ref: ModelRef,
+    messages: readonly Message[],
+  ): Promise<{ readonly reply: ChatReply } | FailedCall> {
+    const { windows } = call;
+    if (windows === undefined) return callOne(call, ref, messages);
+    const asked = await windows.fit(messages, ref);
+    const outcome = await callOne(call, ref, asked);
+    if ("reply" in outcome || outcome.error.code !== TOO_LONG || outcome.said > 0) return outcome;
+    const shorter = await windows.shorten(messages, ref, asked);
+    if (shorter === null) return outcome;
+    logger.warn({ provider: ref.provider, model: ref.model }, "a model refused a prompt as too long; it is shown less");
+    return callOne(call, ref, shorter);
+  }
+
   return async (call) => {
     let failure: CairnError | null = null;
     let { messages } = call;
     for (const [index, ref] of call.chain.entries()) {
-      const outcome = await callOne(call, ref, messages);
+      const outcome = await ask(call, ref, messages);
       if ("reply" in outcome) return outcome.reply;
       const { error, said, interrupted } = outcome;
       failure ??= error;
       const isLast = index === call.chain.length - 1;
       // A whole reply that a hook has refused is nothing to go on from, and neither is one that did not end.
       const goesOn = !isLast && interrupted !== null && said <= MOST_CONTINUED;
-      if (!FALLBACK_CODES.has(error.code) || (said > 0 && !goesOn)) throw error;
+      if (!(FALLBACK_CODES.has(error.code) || error.code === TOO_LONG) || (said > 0 && !goesOn)) throw error;
       if (isLast) break;
       logger.warn(
         { provider: ref.provider, model: ref.model, code: error.code },

@@ -6,20 +6,22 @@ import type { Provider } from "../../contracts/provider.ts";
 import type { TextModel } from "../../contracts/text-model.ts";
 import { sanitize } from "../../domain/cap.ts";
 import type { ModelRef } from "../../domain/model-ref.ts";
+import type { ModelWindow } from "../../domain/model-window.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import type { ModelCaller } from "./model-caller.ts";
 
-/** Null where none of the chain is a language model. */
+/** With the window of the first. Null where none of the chain is a language model. */
 export function modelOfAgent(
   chain: readonly ModelRef[],
   providers: ReadonlyMap<string, Pick<Provider, "hasModel" | "getModel">>,
+  windowOf: (provider: string) => ModelWindow,
   call: { readonly callModel: ModelCaller; readonly turn: TurnInfo; onAnswered(call: CountedCall): void },
-): TextModel | null {
+): { readonly model: TextModel; readonly window: number } | null {
   const models = chain.filter(({ provider }) => providers.get(provider)?.hasModel !== false);
   const [first] = models;
   if (first === undefined) return null;
   const model = first.model ?? providers.get(first.provider)?.getModel() ?? first.provider;
-  return {
+  const writer: TextModel = {
     model,
     async complete({ system, user, maxTokens, signal }) {
       const messages = [{ role: "user", content: user }] as const;
@@ -44,4 +46,5 @@ export function modelOfAgent(
       return { text, truncated: reply.stopReason === "length" };
     },
   };
+  return { model: writer, window: windowOf(first.provider).contextTokens };
 }

@@ -6,12 +6,13 @@
 import type { TurnInfo } from "../../contracts/hooks.ts";
 import type { Message } from "../../contracts/message.ts";
 import type { TextModel } from "../../contracts/text-model.ts";
-import { bytesOf, fitHistory, tokensWithin } from "../../domain/history.ts";
+import { bytesOf, fitHistory, tokensOf, tokensWithin } from "../../domain/history.ts";
 import { cutsOf, summaryMessage } from "../../domain/prompt-summary.ts";
 import type { CountTokens } from "../../domain/tokens.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import type { HookPipeline } from "../hooks.ts";
 import type { PromptSummary } from "./prompt-summaries.ts";
+import type { Weight } from "./tool-weights.ts";
 import type { TurnCompaction } from "./turn-compaction.ts";
 
 export interface PromptWindowDeps {
@@ -26,10 +27,11 @@ export interface WindowedTurn {
   readonly ends: ReadonlyMap<Message, string>;
   /** Whether the messages are all of the conversation, as far as the window is concerned. */
   readonly isWhole: boolean;
-  /** Tokens for messages beside so many of the prompt's other texts. */
+  /** Tokens for messages beside so many of the prompt's other parts. */
   room(promptTokens: number): number;
-  /** Those other texts. */
+  /** Those other parts. */
   readonly texts: readonly string[];
+  readonly tools: Weight;
   /** The agent's own model. */
   own(): { readonly model: TextModel; readonly window: number } | null;
   onAnswered(call: CountedCall): void;
@@ -38,6 +40,10 @@ export interface WindowedTurn {
 
 /** Of messages that do not fit: counting all of them would hold up the process. */
 const BYTES_PER_TOKEN = 4;
+/** Of what a model has refused as too long, what it is shown then: it counts otherwise than we do, or its window is smaller than configured. */
+const SHORTER = 0.5;
+/** Of the room for messages, what a summary may take where what follows it does not fit beside it. */
+const MOST_OF_SUMMARY = 0.5;
 
 export class PromptWindow {
   readonly #deps: PromptWindowDeps;
@@ -51,6 +57,8 @@ export class PromptWindow {
   /** The hooks have been told of a compaction that has not happened yet. */
   #announced = false;
   #leftOut = false;
+  /** Tokens, once the model has refused more. */
+  #most = Number.POSITIVE_INFINITY;
 
   constructor(deps: PromptWindowDeps, given: WindowedTurn) {
     this.#deps = deps;
@@ -62,12 +70,20 @@ export class PromptWindow {
     return this.#leftOut;
   }
 
+  /** For a model that has refused what `fit` gave as too long: less, once in a turn. Null where nothing can be left out. */
+  async shorten(messages: readonly Message[], refused: readonly Message[]): Promise<readonly Message[] | null> {
+    if (this.#most !== Number.POSITIVE_INFINITY) return null;
+    this.#most = Math.floor(tokensOf(refused, this.#deps.countTokens) * SHORTER);
+    const shorter = await this.fit(messages);
+    return bytesOf(shorter) < bytesOf(refused) ? shorter : null;
+  }
+
   async fit(messages: readonly Message[]): Promise<readonly Message[]> {
-    const { texts, room, isWhole, turn } = this.#given;
+    const { texts, tools, isWhole, turn } = this.#given;
     const { countTokens, compaction } = this.#deps;
     // A token is at least one byte: most conversations fit by that bound, and nothing need be counted.
-    if (isWhole && bytesOf(messages) <= room(sum(texts, Buffer.byteLength))) return messages;
-    const limit = room(sum(texts, countTokens));
+    if (isWhole && bytesOf(messages) <= this.#room(sum(texts, Buffer.byteLength) + tools.bytes)) return messages;
+    const limit = this.#room(sum(texts, countTokens) + tools.tokens());
     if (isWhole && tokensWithin(messages, limit, countTokens) !== null) return messages;
 
     this.#summary ??= await compaction.read(turn.conversationId);
@@ -82,6 +98,10 @@ export class PromptWindow {
       if (this.#fits(view, limit)) return view.all;
     }
     return this.#leaveOut(messages, view, limit);
+  }
+
+  #room(promptTokens: number): number {
+    return Math.min(this.#given.room(promptTokens), this.#most);
   }
 
   /** The summary, and the messages that it does not cover. */
@@ -119,12 +139,18 @@ export class PromptWindow {
     return compaction.compact(former, { turn, limit, throughIds, own: own(), signal, onAnswered });
   }
 
-  async #leaveOut(messages: readonly Message[], { head, rest }: View, limit: number): Promise<readonly Message[]> {
+  async #leaveOut(
+    messages: readonly Message[],
+    { head: summary, rest }: View,
+    limit: number,
+  ): Promise<readonly Message[]> {
     const { countTokens } = this.#deps;
-    const used = tokensWithin(head, limit, countTokens) ?? limit;
-    const fitted = fitHistory(rest, Math.max(1, limit - used), countTokens);
+    // A summary that was made for a larger window may leave nothing of this one.
+    const used = tokensWithin(summary, limit * MOST_OF_SUMMARY, countTokens);
+    const head = used === null ? [] : summary;
+    const fitted = fitHistory(rest, Math.max(1, limit - (used ?? 0)), countTokens);
     const all = [...head, ...fitted.messages];
-    if (fitted.dropped === 0) return all;
+    if (fitted.dropped === 0 && used !== null) return all;
     this.#leftOut = true;
     const view = { head, rest: fitted.messages, all, reaches: true };
     if (messages.length - fitted.messages.length !== this.#reported) {

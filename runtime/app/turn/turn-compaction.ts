@@ -72,6 +72,8 @@ const PAUSE_MS = 15 * 60_000;
 const MOST_PIECES = 6;
 /** Of a question, what one entry may take. The messages themselves stay whole, and memory_search finds them. */
 const ENTRY_SHARE = 0.4;
+/** The same of the former summary, which may have been made for a larger window: what follows it must be read, too. */
+const FORMER_SHARE = 0.6;
 /** With less room for entries a model is not asked. */
 const LEAST_ROOM = 500;
 const SUMMARIZER = "memory.summarizer";
@@ -189,9 +191,10 @@ class Compaction {
     /** Where the last whole exchange ends: a prompt can begin behind it. */
     let whole = { seq: former.coveredSeq, entries: 0 };
     if (former.text !== "") {
-      entries.push(`[#1 summary that stood here until now]\n${former.text}`);
-      used += count(former.text);
-      replaced = used;
+      const text = fitText(former.text, Math.floor(room * FORMER_SHARE), count);
+      entries.push(`[#1 summary that stood here until now]\n${text}`);
+      used += count(text);
+      replaced = count(former.text);
       whole = { ...whole, entries: 1 };
     }
     let cutShort = false;

@@ -11,6 +11,7 @@ import type { ChatOptions, Provider, ThinkingLevel, ToolDefinition } from "../..
 import type { SessionSettings } from "../../contracts/records.ts";
 import { exchangesOf } from "../../domain/history.ts";
 import { isOffered, type ModelRef, modelChain } from "../../domain/model-ref.ts";
+import { type ModelWindow, roomForMessages, USUAL_WINDOW } from "../../domain/model-window.ts";
 import { endsBefore } from "../../domain/prompt-summary.ts";
 import { todoPrompt } from "../../domain/todo-list.ts";
 import type { CountedCall } from "../../domain/usage.ts";
@@ -18,15 +19,19 @@ import type { AttachmentStore } from "../attachments/store.ts";
 import type { HookPipeline } from "../hooks.ts";
 import type { SkillUse } from "../skills/skill-use.ts";
 import type { Agent, TurnLimits } from "./agents.ts";
-import type { ModelCaller } from "./model-caller.ts";
+import type { CallWindows, ModelCaller } from "./model-caller.ts";
 import { modelOfAgent } from "./model-of-agent.ts";
 import type { PromptBuilder } from "./prompt.ts";
-import { PromptWindow } from "./prompt-window.ts";
+import { PromptWindows } from "./prompt-windows.ts";
+import type { WeighTools } from "./tool-weights.ts";
 import type { TurnCompaction } from "./turn-compaction.ts";
 import type { ClaimedTurn } from "./turn-rows.ts";
 
 export interface TurnPromptDeps {
   readonly providers: ReadonlyMap<string, Provider>;
+  /** By provider; of others the usual one. */
+  readonly windows: ReadonlyMap<string, ModelWindow>;
+  readonly weighTools: WeighTools;
   readonly memory: Memory;
   readonly attachments: Pick<AttachmentStore, "load">;
   readonly prompts: PromptBuilder;
@@ -47,8 +52,8 @@ export interface TurnPrompt {
   /** The model that the session was given and that is not there any more; null where the chain begins with what was chosen. */
   readonly modelGone: string | null;
   readonly showReasoning: boolean;
-  /** What the model's window holds beside the rest of the prompt: a summary of the oldest messages where they are too long, and the others. */
-  fit(messages: readonly Message[]): Promise<readonly Message[]>;
+  /** What a model's window holds beside the rest of the prompt: a summary of the oldest messages where they are too long, and the others. */
+  readonly windows: CallWindows;
   /** Whether messages were left out without a summary. */
   leftOut(): boolean;
 }
@@ -63,10 +68,6 @@ export interface SummaryCalls {
 const HISTORY_ROWS = 1_000;
 /** Of these rows, for each token of the window: twice what prose needs, so that dropping goes in steps and few rows are read in vain. */
 const HISTORY_BYTES_PER_TOKEN = 8;
-/** However small the configured window is: less than this is no conversation. */
-const LEAST_WINDOW = 1_000;
-/** Room that thinking takes beside the reply, about as much as providers are allowed to spend on it. */
-const THINKING_TOKENS: Readonly<Record<ThinkingLevel, number>> = { off: 0, low: 2_048, medium: 8_192, high: 24_576 };
 
 /** What another user's client brings along as words of the system must not become part of the service's. */
 function withoutSystemRole<Row extends { readonly role: string; readonly content: string }>(row: Row): Row {
@@ -86,12 +87,19 @@ export async function assemblePrompt(
   calls: SummaryCalls,
 ): Promise<TurnPrompt> {
   const { memory, limits, clock } = deps;
-  const [settings, history, content, files, skills] = await Promise.all([
-    sessionSettings(memory, turn.sessionKey),
+  const windowOf = (provider: string) => deps.windows.get(provider) ?? USUAL_WINDOW;
+  const chainWith = (override?: string) => modelChain(agent, override, new Set(deps.providers.keys()));
+  const largest = (refs: readonly ModelRef[]) =>
+    Math.max(...refs.map(({ provider }) => windowOf(provider).contextTokens));
+  const historyFor = (refs: readonly ModelRef[]) =>
     memory.getSessionHistory(turn.sessionKey, {
       limit: HISTORY_ROWS,
-      bytes: agent.contextWindow * HISTORY_BYTES_PER_TOKEN,
-    }),
+      bytes: largest(refs) * HISTORY_BYTES_PER_TOKEN,
+    });
+  const usual = chainWith();
+  const [settings, read, content, files, skills] = await Promise.all([
+    sessionSettings(memory, turn.sessionKey),
+    historyFor(usual),
     userContent(deps, turn, text),
     deps.prompts.build(
       agent.name,
@@ -102,6 +110,9 @@ export async function assemblePrompt(
     // They come and go with the tool that reads them.
     tools.has("skill_list") ? deps.skills.prompt(text, info, signal) : { list: "", triggered: "" },
   ]);
+  const modelGone = settings.model !== undefined && !isOffered(settings.model, deps.providers) ? settings.model : null;
+  const chain = chainWith(modelGone === null ? settings.model : undefined);
+  const history = largest(chain) > largest(usual) ? await historyFor(chain) : read;
   const system = [files, skills.list].filter((part) => part !== "").join("\n\n");
   // The turn's own later rows come from its steps, with what the provider must get back.
   const earlier = history.filter((row) => row.metadata.turn_id !== turn.turnId || row.metadata.imported === true);
@@ -111,24 +122,20 @@ export async function assemblePrompt(
 
   const context = `The time is ${clock.now().toISOString().slice(0, 16)}Z.`;
 
-  const modelGone = settings.model !== undefined && !isOffered(settings.model, deps.providers) ? settings.model : null;
   const thinking = settings.thinking ?? agent.thinking;
-  // Half of a small window at most, so that there is always a conversation.
-  const reserve = Math.min(agent.replyTokens + THINKING_TOKENS[thinking], agent.contextWindow / 2);
 
   const exchanges = exchangesOf(turn.owner ? earlier : earlier.map(withoutSystemRole));
   const current: Message = { role: "user", content };
-  const chain = modelChain(agent, modelGone === null ? settings.model : undefined, new Set(deps.providers.keys()));
-  const window = new PromptWindow(deps, {
+  const windows = new PromptWindows(deps, {
     turn: info,
     ends: endsBefore(exchanges, current),
     isWhole: history.length < HISTORY_ROWS,
-    room: (promptTokens) => Math.max(LEAST_WINDOW, agent.contextWindow - reserve - promptTokens),
+    windowOf,
+    room: (window, promptTokens) => roomForMessages(window, thinking, promptTokens),
     texts: [system, context, retrieved],
-    own: () => {
-      const model = modelOfAgent(chain, deps.providers, { ...calls, turn: info });
-      return model && { model, window: agent.contextWindow };
-    },
+    tools: deps.weighTools(tools.values()),
+    // Those before it have failed just now.
+    own: (ref) => modelOfAgent(chain.slice(chain.indexOf(ref)), deps.providers, windowOf, { ...calls, turn: info }),
     onAnswered: calls.onAnswered,
     signal,
   });
@@ -139,8 +146,8 @@ export async function assemblePrompt(
     chain,
     modelGone,
     showReasoning: settings.reasoning === true,
-    fit: (messages) => window.fit(messages),
-    leftOut: () => window.leftOut,
+    windows,
+    leftOut: () => windows.leftOut,
   };
 }
 

@@ -4,7 +4,6 @@ import { mkdir } from "node:fs/promises";
 import type { Channel } from "../../contracts/channel.ts";
 import { CairnError, RuntimeError, toCairnError } from "../../contracts/errors.ts";
 import type { SessionInfo, TurnInfo } from "../../contracts/hooks.ts";
-import type { Message } from "../../contracts/message.ts";
 import type { NewId } from "../../contracts/ports.ts";
 import type { StreamEvent } from "../../contracts/stream.ts";
 import { fileLimits } from "../../domain/outgoing-file.ts";
@@ -21,7 +20,7 @@ import { LoopProgress, runAgentLoop } from "./agent-loop.ts";
 import { type Agent, toolsOf, workspaceOf } from "./agents.ts";
 import { createDelegation } from "./delegation.ts";
 import { FileChanges } from "./file-changes.ts";
-import type { ModelCaller } from "./model-caller.ts";
+import type { CallWindows, ModelCaller } from "./model-caller.ts";
 import { runToolCalls, TurnWaits } from "./tool-calls.ts";
 import type { ToolRunner } from "./tool-runner.ts";
 import { isTask } from "./turn-delegation.ts";
@@ -165,10 +164,14 @@ class TurnRun {
       onAnswered,
     });
     /** Before each call: a summary that was needed may have used up the budget. */
-    const fitting = async (messages: readonly Message[]): Promise<readonly Message[]> => {
-      const fitted = await journal.read(() => prompt.fit(messages));
+    const windowed = async <Fitted>(fit: () => Promise<Fitted>): Promise<Fitted> => {
+      const fitted = await journal.read(fit);
       await this.#checkBudget(allowance);
       return fitted;
+    };
+    const windows: CallWindows = {
+      fit: (messages, ref) => windowed(() => prompt.windows.fit(messages, ref)),
+      shorten: (messages, ref, refused) => windowed(() => prompt.windows.shorten(messages, ref, refused)),
     };
     const delegation = createDelegation({
       turn: this.#turn,
@@ -209,12 +212,13 @@ class TurnRun {
           callModel({
             turn: info,
             chain: prompt.chain,
-            messages: await fitting(messages),
+            messages,
+            windows,
             options: prompt.options,
             signal,
             onText: say,
             onAnswered,
-            onInterrupted: async (reply) => fitting(await interrupted(reply)),
+            onInterrupted: interrupted,
             onReasoning: (part) =>
               prompt.showReasoning && emit({ type: "reasoning.delta", turn_id: turnId, text: part }),
           }),

@@ -1,6 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { Memory } from "../../../runtime/contracts/memory.ts";
-import { createProviders } from "../../../runtime/host/providers.ts";
+import { createProviders, windowsOf } from "../../../runtime/host/providers.ts";
+import { startOllamaFake } from "../../fakes/ollama/index.ts";
 import { inspectText, temporaryDirectory } from "../../support/deployment.ts";
 import { CLIENT_ID, loggedIn } from "../../support/login/credentials.ts";
 import { quietLogger } from "../../support/quiet-logger.ts";
@@ -9,7 +10,7 @@ const yaml = (rest: string): string =>
   `version: 1\nagents: { main: { provider: anthropic } }\nproviders:\n  anthropic: { model: claude-sonnet-5${rest} }\n`;
 const LOGIN = `, login: { client_id: ${CLIENT_ID} }`;
 
-async function provide(text: string, env: Record<string, string>, home: string) {
+async function provide(text: string, env: Record<string, string>, home: string, id = "anthropic") {
   const { loaded } = await inspectText(text, { env });
   if (loaded === null) throw new Error("the configuration is not valid");
   const hidden: string[] = [];
@@ -24,10 +25,30 @@ async function provide(text: string, env: Record<string, string>, home: string) 
     clock: { now: () => new Date(), monotonic: () => performance.now() },
     hide: (secrets) => void hidden.push(...secrets),
   });
-  const provider = providers.get("anthropic");
+  const provider = providers.get(id);
   if (provider === undefined) throw new Error("there is no provider");
-  return { provider, hidden, key: loaded.config.providers["anthropic"]?.api_key };
+  return { provider, hidden, key: loaded.config.providers["anthropic"]?.api_key, windows: windowsOf(loaded.config) };
 }
+
+describe("the window of a provider", () => {
+  it.each([
+    ["", 32_768],
+    [", context_window: 16384", 16_384],
+  ])("of an Ollama server is what the server is asked for%s", async (rest, tokens) => {
+    const fake = await startOllamaFake(["qwen3"]);
+    onTestFinished(() => fake.close());
+    const text = `version: 1\nagents: { main: {} }\nproviders: { ollama: { model: qwen3, base_url: "${fake.baseUrl}"${rest} } }\n`;
+    const { provider, windows } = await provide(text, {}, "/nowhere", "ollama");
+    await provider.chat?.([{ role: "user", content: "hi" }]);
+    expect(fake.requests[0]?.body).toMatchObject({ options: { num_ctx: tokens } });
+    expect(windows.get("ollama")).toEqual({ contextTokens: tokens, replyTokens: 8_192 });
+  });
+
+  it("of others is 128,000, and has room for the longest reply", async () => {
+    const { windows } = await provide(yaml(", api_key: k, max_tokens: 2000"), {}, "/nowhere");
+    expect(windows).toEqual(new Map([["anthropic", { contextTokens: 128_000, replyTokens: 2_000 }]]));
+  });
+});
 
 describe("a provider with a login in the configuration", () => {
   it("is there once somebody has logged in, and its tokens are hidden from the log", async () => {

@@ -266,7 +266,7 @@ describeDatabase("hook events of turns", (open) => {
             : [text("answer ".repeat(100)), end()],
       tools: [act],
       hooks,
-      agent: { contextWindow: 2_000 },
+      windows: { scripted: 2_000 },
     });
     for (let n = 0; n < 12; n++) await harness.say(`question ${n} ${"word ".repeat(60)}`);
     const before = of("compact:before").length;
@@ -291,7 +291,7 @@ describeDatabase("hook events of turns", (open) => {
         return [toolCall("c", "act", { n: acts }), end("tool_calls")];
       },
       tools: [big],
-      agent: { contextWindow: 3_000 },
+      windows: { scripted: 3_000 },
     });
     for (let n = 0; n < 15; n++) await harness.say(`question ${n} ${"word ".repeat(60)}`);
     const request = harness.requests.at(-1);
@@ -317,7 +317,7 @@ describeDatabase("hook events of turns", (open) => {
           throw new ProviderError("PROVIDER_CONTEXT_TOO_LONG", "The prompt is too long.");
         return [text("fine"), end()];
       },
-      agent: { contextWindow: 2_000 },
+      windows: { scripted: 2_000 },
     });
     await expect(harness.say("word ".repeat(4_000))).rejects.toMatchObject({ code: "PROVIDER_CONTEXT_TOO_LONG" });
     expect(harness.requests).toHaveLength(1);

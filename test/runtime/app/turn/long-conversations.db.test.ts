@@ -59,7 +59,7 @@ describeEachDatabase("long conversations", (open) => {
     const harness = await startHarness({
       script: script(),
       ...options,
-      agent: { contextWindow: WINDOW, ...options.agent },
+      windows: { scripted: WINDOW, ...options.windows },
     });
     running.push(harness);
     return harness;
@@ -84,7 +84,7 @@ describeEachDatabase("long conversations", (open) => {
     const first = await start({ database });
     await say(first, 1, 100);
     await first.die();
-    const second = await start({ database, ...first.next, agent: { ...first.next.agent, contextWindow: WINDOW } });
+    const second = await start({ database, ...first.next });
     await say(second, 101, 200);
 
     const calls = [...summaryCalls(first), ...summaryCalls(second)];
@@ -240,7 +240,6 @@ describeEachDatabase("long conversations", (open) => {
       const healthy = await start({
         database,
         ...harness.next,
-        agent: { ...harness.next.agent, contextWindow: WINDOW },
         node: "other",
       });
       running.splice(running.indexOf(harness), 1);
@@ -410,7 +409,7 @@ describeEachDatabase("long conversations", (open) => {
 
   it("are summarized also where they are long by the number of their messages alone, once", async () => {
     const database = await open();
-    const harness = await start({ database, agent: { contextWindow: 128_000 } });
+    const harness = await start({ database, windows: { scripted: 128_000 } });
     await harness.say("first: k0=x0");
     const conversationId = await conversationOf(harness);
     const { rows: of } = await database.query<{ session_key: string }>(

@@ -105,8 +105,10 @@ const PASSING = [
   "PROVIDER_STREAM_TRUNCATED",
   "PROVIDER_CIRCUIT_OPEN",
 ] as const;
+/** Another model may have a larger window. */
+const ASKING_THE_NEXT = [...PASSING, "PROVIDER_CONTEXT_TOO_LONG"] as const;
 const LASTING = (Object.keys(ERROR_CODES) as ErrorCode[]).filter(
-  (code) => code.startsWith("PROVIDER_") && !PASSING.some((one) => one === code),
+  (code) => code.startsWith("PROVIDER_") && !ASKING_THE_NEXT.some((one) => one === code),
 );
 
 const HALF = [text("Half"), "PROVIDER_STREAM_TRUNCATED"] as const;
@@ -123,7 +125,7 @@ const REFUSE: AnyHook = {
 };
 
 describe("the next model of the chain", () => {
-  it.each(PASSING)("answers after %s, with its own model", async (code) => {
+  it.each(ASKING_THE_NEXT)("answers after %s, with its own model", async (code) => {
     const { asked, ask } = setUp({ first: code, second: ANSWER });
     const reply = await ask({ provider: "first", model: "big", fallbacks: ["second:small"] });
     expect(reply.text).toBe("fine");
