@@ -106,7 +106,7 @@ describe.skipIf(lacks("sshd", "postgresql"))(
         `a bot of theirs: ${byBot} messages, ${sent.length} answers, at most ${polls.most} receiving at once`,
       );
       expect(sent).toHaveLength(byBot);
-      expect(polls).toMatchObject({ most: 1, refused: 0 });
+      expect(polls).toMatchObject({ most: 1, terminated: 0 });
       const { rollouts } = await own.cairn<UpdateHistory>("update", "--mesh", "--history");
       expect(rollouts).toMatchObject([{ outcome: "passed", failed: null }]);
       expect(rollouts[0]?.done[0]).toBe("b");

@@ -64,8 +64,10 @@ export interface BotState {
   post: ((delivery: Delivery) => Promise<number>) | undefined;
   /** The number of a new message: a supergroup that was a group counts its own. */
   nextMessageIn(chat: number): number;
-  /** Long polls: those that are open, the most that were open at once, and those that were refused because one was. */
-  readonly polls: { open: number; most: number; refused: number };
+  /** Polls: those that are open, the most that were open at once, and those that another one has ended. */
+  readonly polls: { open: number; most: number; terminated: number };
+  /** Ends the long poll that is open. */
+  terminate: (() => void) | undefined;
   /** Ids of updates that were confirmed, in order. */
   readonly confirmed: number[];
   /** Of calls, which end there. */
@@ -125,7 +127,8 @@ export function botState(me: User): BotState {
       counts.set(chat, next);
       return next;
     },
-    polls: { open: 0, most: 0, refused: 0 },
+    polls: { open: 0, most: 0, terminated: 0 },
+    terminate: undefined,
     confirmed: [],
     holds: createHolds(),
     refuse: undefined,

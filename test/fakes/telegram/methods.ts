@@ -93,8 +93,8 @@ export const methods: Readonly<Record<string, Method>> = {
 };
 
 /**
- * The platform ends the poll that is open when another begins; here the newcomer is refused, so that none passes unseen. Open is one
- * whose client has not closed it.
+ * A poll that waits ends the one that is open, and one that is answered at once ends none (tdlib/telegram-bot-api, `do_get_updates`). Open
+ * is one whose client has not closed it.
  */
 async function getUpdates(bot: BotState, { body, signal }: BotCall): Promise<unknown> {
   if (bot.webhook !== "") {
@@ -104,26 +104,34 @@ async function getUpdates(bot: BotState, { body, signal }: BotCall): Promise<unk
     );
   }
   await ended(bot);
-  if (bot.polls.open > 0) {
-    bot.polls.refused++;
-    throw new Refusal(
-      409,
-      "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",
-    );
-  }
   const offset = Number(body["offset"] ?? 0);
   while (bot.updates[0] !== undefined && bot.updates[0].update_id < offset) {
     bot.confirmed.push(bot.updates[0].update_id);
     bot.updates.shift();
   }
   bot.polls.most = Math.max(bot.polls.most, ++bot.polls.open);
+  const waitMs = Number(body["timeout"] ?? 0) * 1_000;
+  const over = new AbortController();
+  const terminate = (): void => over.abort();
   try {
-    await bot.changed(Number(body["timeout"] ?? 0) * 1_000, signal);
+    if (waitMs > 0 && bot.updates.length === 0) {
+      bot.terminate?.();
+      bot.terminate = terminate;
+    }
+    await bot.changed(waitMs, AbortSignal.any([signal, over.signal]));
+    if (over.signal.aborted) {
+      bot.polls.terminated++;
+      throw new Refusal(
+        409,
+        "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",
+      );
+    }
     const allowed = body["allowed_updates"] as readonly string[] | undefined;
     const wanted = (update: object): boolean => allowed === undefined || allowed.some((kind) => kind in update);
     return bot.updates.filter(wanted).slice(0, Number(body["limit"] ?? 100));
   } finally {
     bot.polls.open--;
+    if (bot.terminate === terminate) bot.terminate = undefined;
   }
 }
 

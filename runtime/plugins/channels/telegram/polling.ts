@@ -18,7 +18,10 @@ import { numberOf } from "./updates.ts";
 
 /** Seconds of a long poll. */
 export const POLL_S = 30;
-/** Milliseconds after which a poll that is open counts as one that receives, and in which the menu is not tried again. */
+/**
+ * Milliseconds after which a poll that is open counts as one that receives, unless another program polls, too; and in which the menu is not
+ * tried again.
+ */
 const OPEN_MS = 500;
 const MENU_MS = 60_000;
 /** Milliseconds for which what was taken is known here. */
@@ -50,6 +53,8 @@ export function createPolling({ api, take, notice, ownWebhook, logger }: Polling
    */
   let offset = 0;
   let takenAt = 0;
+  /** Milliseconds for which polls have lasted since another program ended one. */
+  let undisturbedMs = Number.POSITIVE_INFINITY;
   const menu = createMenu(api, logger);
 
   async function poll(timeout: number, signal: AbortSignal): Promise<readonly unknown[]> {
@@ -74,8 +79,6 @@ export function createPolling({ api, take, notice, ownWebhook, logger }: Polling
 
   /** What is not taken yet when the signal aborts comes again; if it is taken all the same, the inbox knows it then. */
   async function takeAll(updates: readonly unknown[], username: string, signal: AbortSignal): Promise<void> {
-    const aborted = Promise.withResolvers<void>();
-    signal.addEventListener("abort", () => aborted.resolve(), { once: true });
     if (updates.length > 0 && updates.every((update) => numberOf(update) === undefined)) {
       throw new ChannelError("CHANNEL_CONNECTION_LOST", "What answers is not Telegram.");
     }
@@ -87,14 +90,11 @@ export function createPolling({ api, take, notice, ownWebhook, logger }: Polling
       const taken = take(update, username, signal);
       const over = new AbortController();
       const reading = readBehind(number, username, AbortSignal.any([signal, over.signal]));
-      await Promise.race([taken, aborted.promise]).finally(() => {
+      await untilAborted(taken, signal).finally(() => {
         over.abort();
         return reading;
       });
-      if (signal.aborted) {
-        taken.catch(() => undefined);
-        return;
-      }
+      if (signal.aborted) return;
       offset = number + 1;
       takenAt = performance.now();
     }
@@ -112,11 +112,16 @@ export function createPolling({ api, take, notice, ownWebhook, logger }: Polling
         await takeAll(updates, username, signal);
         if (signal.aborted) break;
         const lacking = await menu.set(signal);
-        // A second program is refused at once: only what stays open receives.
-        const opened = setTimeout(() => connected(lacking), OPEN_MS);
+        // A poll ends that of another program, whose next one ends ours: until a whole one has lasted, both get a part of the messages.
+        const report = (): void => {
+          if (undisturbedMs >= POLL_S * 1_000) connected(lacking);
+        };
+        const opened = setTimeout(report, OPEN_MS);
+        const from = performance.now();
         try {
           updates = await poll(POLL_S, signal);
-          connected(lacking);
+          undisturbedMs += performance.now() - from;
+          report();
         } catch (error) {
           updates = await afterPause(error, signal);
         } finally {
@@ -124,7 +129,10 @@ export function createPolling({ api, take, notice, ownWebhook, logger }: Polling
         }
       }
     } catch (error) {
-      if (!signal.aborted) throw connectionError(error);
+      if (signal.aborted) return;
+      const failure = connectionError(error);
+      undisturbedMs = failure.details.overlap ? 0 : Number.POSITIVE_INFINITY;
+      throw failure;
     } finally {
       // Others would get again what was taken here.
       if (offset > 0 && codeOf(signal.reason) !== "RUNTIME_LEASE_LOST") await confirm();

@@ -1,5 +1,6 @@
 /** The Telegram channel against the platform's fake, through the contract of channels. */
 
+import { getEventListeners } from "node:events";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type {
@@ -13,7 +14,7 @@ import { ChannelError, MemoryError, RuntimeError } from "../../../../../runtime/
 import { createTelegramChannel } from "../../../../../runtime/plugins/channels/telegram/index.ts";
 import { type ChannelHarness, channelConformance } from "../../../../../runtime/testing/channel/index.ts";
 import { Refusal, tooMany } from "../../../../fakes/telegram/bot.ts";
-import { startTelegramFake, type TelegramBot } from "../../../../fakes/telegram/index.ts";
+import { startTelegramFake, type TelegramBot, type TelegramFake } from "../../../../fakes/telegram/index.ts";
 import { until } from "../../../../support/eventually.ts";
 import { nearly } from "../../../../support/json-mutations.ts";
 import { receiving, started } from "../../../../support/receiving-channel.ts";
@@ -89,6 +90,13 @@ const reply = (text: string, more: Partial<OutboundMessage> = {}): OutboundMessa
   text,
   ...more,
 });
+/** Another program asks with the same token. */
+async function polled({ url }: TelegramFake, { token }: TelegramBot, timeout: number): Promise<unknown> {
+  const body = JSON.stringify({ timeout });
+  const headers = { "content-type": "application/json" };
+  return (await fetch(`${url}/bot${token}/getUpdates`, { method: "POST", headers, body })).json();
+}
+
 const textsOf = ({ state }: TelegramBot): string[] => state.sent.map(({ text }) => text);
 
 /** Strangers are admitted by the checks, or not heard. */
@@ -269,7 +277,7 @@ describe("a Telegram channel", () => {
       await until(() => accepted.length === 3);
       const [, second, third] = accepted;
       expect([second?.text, second?.externalId]).toEqual([third?.text, third?.externalId]);
-      expect(bot.state.polls).toMatchObject({ most: 1, refused: 0 });
+      expect(bot.state.polls).toMatchObject({ most: 1, terminated: 0 });
     });
 
     it("confirms at its end what the open poll has told, and is not refused for that poll", async () => {
@@ -282,7 +290,7 @@ describe("a Telegram channel", () => {
         await channel.send(reply("an answer"));
         await end();
       }
-      expect(bot.state.polls).toEqual({ open: 0, most: 1, refused: 0 });
+      expect(bot.state.polls).toEqual({ open: 0, most: 1, terminated: 0 });
     });
 
     it("runs no command twice where the connection was lost before it was confirmed", async () => {
@@ -342,6 +350,45 @@ describe("a Telegram channel", () => {
       const second = receiving(channel);
       expect(await second.failed).toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
       expect([first.states, second.states]).toEqual([[], []]);
+    });
+
+    it("counts as connected after another program has received only when a poll has lasted its time", async () => {
+      const { fake, bot, channel, accepted } = await connected();
+      const first = receiving(channel);
+      await first.up();
+      await until(() => bot.state.terminate !== undefined);
+      const other = polled(fake, bot, 30);
+      expect(await first.failed).toMatchObject({ code: "CHANNEL_CONNECTION_LOST", details: { overlap: true } });
+      // This ends the other program's poll, which may begin another one.
+      const second = receiving(channel);
+      expect(await other).toMatchObject({ ok: false, error_code: 409 });
+      bot.say("while it may");
+      await until(() => accepted.length === 1);
+      bot.say("still");
+      await until(() => accepted.length === 2 && bot.state.terminate !== undefined);
+      expect(second.states).toEqual([]);
+      const now = performance.now.bind(performance);
+      const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + 30_000);
+      onTestFinished(() => clock.mockRestore());
+      bot.say("after its time");
+      await second.up();
+      expect(second.states[0]).toBeUndefined();
+    });
+
+    it("keeps nothing of messages that it has taken, however many they are", async () => {
+      const { bot, channel, accepted } = await connected();
+      const ending = new AbortController();
+      const { signal } = ending;
+      const received = channel.receiver?.receive({ signal, connected: () => undefined, position: UNUSED });
+      const counts: number[] = [];
+      for (let n = 1; n <= 20; n++) {
+        bot.say(`${n}`);
+        await until(() => accepted.length === n && bot.state.confirmed.length === n);
+        counts.push(getEventListeners(signal, "abort").length);
+      }
+      ending.abort();
+      await received;
+      expect(counts.at(-1)).toBe(counts[0]);
     });
 
     it("ends at once, whatever it waits for: the store, a file, or Telegram for an answer", async () => {
@@ -480,9 +527,11 @@ describe("a Telegram channel", () => {
       bot.state.webhook = "https://example.org";
       await fails();
       bot.state.webhook = "";
-      bot.state.polls.open = 1;
-      await fails();
-      bot.state.polls.open = 0;
+      const polling = fails();
+      await until(() => bot.state.terminate !== undefined);
+      const other = polled(fake, bot, 1);
+      await polling;
+      await other;
       bot.state.refuse = () => new Refusal(500, "Internal Server Error");
       await fails();
       bot.state.refuse = undefined;
@@ -881,7 +930,7 @@ describe("a Telegram channel", () => {
       expect(await failed).toBeNull();
       expect(accepted.map(({ text }) => text)).toEqual(["before", "slow", "behind"]);
       expect(commands).toHaveLength(1);
-      expect(bot.state.polls).toMatchObject({ most: 1, refused: 0 });
+      expect(bot.state.polls).toMatchObject({ most: 1, terminated: 0 });
     });
 
     it("lets no message wait for a file for ever", async () => {
