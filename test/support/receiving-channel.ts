@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import type { Channel, CommandReply, CommandRequest, InboundMessage } from "../../runtime/contracts/channel.ts";
-import { MemoryError } from "../../runtime/contracts/errors.ts";
+import { CairnError, MemoryError } from "../../runtime/contracts/errors.ts";
 import { until } from "./eventually.ts";
 
 /** Starts the channel; what its handlers are given is kept. */
@@ -72,7 +72,7 @@ export function always(channel: Channel, stored: Stored = {}) {
       const failure = await current.failed;
       if (failure === null || isOver) return;
       failures.push(failure);
-      await sleep(10);
+      await sleep(Math.max(10, (failure instanceof CairnError ? (failure.details.retryAfterS ?? 0) : 0) * 1_000));
       current = receiving(channel, stored);
     }
   };

@@ -85,6 +85,8 @@ export interface GatewayState {
   open: number;
   most: number;
   identified: number;
+  /** Milliseconds, by the monotonic clock, from which a session may begin. */
+  identifyFrom: number;
   resumed: number;
   heartbeats: number;
 }
@@ -151,6 +153,7 @@ export function botState(number: number, username: string): BotState {
       open: 0,
       most: 0,
       identified: 0,
+      identifyFrom: 0,
       resumed: 0,
       heartbeats: 0,
     },

@@ -21,7 +21,7 @@ import {
   tooMany,
 } from "./bot.ts";
 import { directChannel, routes, shown } from "./routes.ts";
-import { publish, serveGateway } from "./sessions.ts";
+import { IDENTIFY_PAUSE_MS, publish, serveGateway } from "./sessions.ts";
 
 export interface DiscordFake {
   /** `base_url` of a channel. */
@@ -310,6 +310,7 @@ function botOf(token: string, state: BotState, made: Made): DiscordBot {
       for (const socket of sockets()) socket.terminate();
     },
     order(op, data) {
+      if (op === 9 && data !== true) state.gateway.identifyFrom = performance.now() + IDENTIFY_PAUSE_MS;
       for (const socket of sockets()) socket.send(JSON.stringify({ op, d: data, s: null, t: null }));
     },
   };

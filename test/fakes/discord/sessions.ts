@@ -14,6 +14,8 @@ export interface Session {
 const GUILD_MESSAGES = 1 << 9;
 const DIRECT_MESSAGES = 1 << 12;
 const MESSAGE_CONTENT = 1 << 15;
+/** A client is to wait 1 to 5 s before it identifies, once its session is invalid. */
+export const IDENTIFY_PAUSE_MS = 1_000;
 
 let sessions = 0;
 
@@ -38,6 +40,11 @@ export function serveGateway(socket: WebSocket, heartbeatMs: number, { botOf, ur
     of.gateway.most = Math.max(of.gateway.most, ++of.gateway.open);
   }
 
+  function invalidate(of: BotState): void {
+    of.gateway.identifyFrom = performance.now() + IDENTIFY_PAUSE_MS;
+    say(9, false);
+  }
+
   function identify(d: Record<string, unknown>) {
     if (session) return socket.close(4_005, "Already authenticated.");
     const of = botOf(String(d["token"]));
@@ -47,6 +54,8 @@ export function serveGateway(socket: WebSocket, heartbeatMs: number, { botOf, ur
       return socket.close(4_013, "Invalid intent(s).");
     }
     if ((intents & of.gateway.refusedIntents) !== 0) return socket.close(4_014, "Disallowed intent(s).");
+    // As where a bot identifies too often; the pause begins again.
+    if (performance.now() < of.gateway.identifyFrom) return invalidate(of);
     if (of.starts-- <= 0) return socket.close(4_008, "Rate limited.");
     of.gateway.identified++;
     const id = `session-${++sessions}`;
@@ -69,7 +78,7 @@ export function serveGateway(socket: WebSocket, heartbeatMs: number, { botOf, ur
     if (of === undefined) return socket.close(4_004, "Authentication failed.");
     const former = of.sessions.get(String(d["session_id"]));
     const seq = Number(d["seq"]);
-    if (former === undefined) return say(9, false);
+    if (former === undefined) return invalidate(of);
     if (!(seq >= 0 && seq <= former.events.length)) return socket.close(4_007, "Invalid seq.");
     of.gateway.resumed++;
     begin(of, former);

@@ -30,8 +30,8 @@ export interface MissedMessages {
 }
 
 export interface Backlog {
-  /** From the gateway. */
-  put(message: ReceivedMessage): void;
+  /** From the gateway. Rejects where the position of a conversation that is a new one could not be stored. */
+  put(message: ReceivedMessage): Promise<void>;
   /** Whatever may have been missed. */
   readAgain(): void;
   /** Takes what there is, one after the other, until the signal aborts. */
@@ -93,7 +93,7 @@ export function createBacklog(deps: BacklogDeps): Backlog {
   }
 
   return {
-    put(message) {
+    async put(message) {
       const { channel_id: conversation, id } = message;
       if (!isRelevant(message)) {
         // So that it need not be read after the next connection.
@@ -107,10 +107,13 @@ export function createBacklog(deps: BacklogDeps): Backlog {
         return wake();
       }
       // From the owner's first message on a conversation is one that is read.
-      if (positions.of(conversation) === undefined && isOwner(message)) positions.advance(conversation, before(id));
+      const isFirst = positions.of(conversation) === undefined && isOwner(message);
+      if (isFirst) positions.advance(conversation, before(id));
       if (waiting.length < MOST_WAITING) waiting.push(message);
       else if (positions.of(conversation) !== undefined) behind.add(conversation);
       wake();
+      // At once: it may wait for long behind others, and is read after a crash only where its conversation is known by then.
+      if (isFirst) await store();
     },
     readAgain() {
       for (const conversation of positions.conversations()) behind.add(conversation);

@@ -10,7 +10,7 @@ import {
   type GatewayReadyDispatchData,
 } from "discord-api-types/v10";
 import { WebSocket } from "ws";
-import { ChannelError } from "../../../contracts/errors.ts";
+import { ChannelError, type ErrorDetails } from "../../../contracts/errors.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import { INTENT_REFUSED, TOKEN_REFUSED } from "./errors.ts";
@@ -51,6 +51,9 @@ export interface ConnectionDeps {
 
 /** Milliseconds for the handshake, for the greeting and for the session. */
 const PATIENCE_MS = 20_000;
+/** Seconds before a session begins where the former one was invalidated. */
+const LEAST_IDENTIFY_S = 1;
+const MOST_IDENTIFY_S = 5;
 /** For the other side's goodbye. */
 const GOODBYE_MS = 1_000;
 const MOST_BYTES = 32 * 1024 ** 2;
@@ -86,7 +89,8 @@ export async function connection(deps: ConnectionDeps): Promise<ConnectionEnd> {
   });
 
   const end = (error: ChannelError | undefined): void => ended.resolve({ session, hasWorked, error });
-  const lost = (message: string): void => end(new ChannelError("CHANNEL_CONNECTION_LOST", message));
+  const lost = (message: string, details: ErrorDetails = {}): void =>
+    end(new ChannelError("CHANNEL_CONNECTION_LOST", message, details));
   let late = setTimeout(() => lost("Discord's gateway does not answer in time."), PATIENCE_MS);
   const say = (op: GatewayOpcodes, d: unknown): void => {
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ op, d }));
@@ -133,6 +137,14 @@ export async function connection(deps: ConnectionDeps): Promise<ConnectionEnd> {
     else onEvent(payload);
   }
 
+  function invalidated(isResumable: boolean) {
+    if (isResumable) return lost("Discord's gateway wants the session to be resumed.");
+    session = undefined;
+    // A random pause before the next identify (Discord, Resuming), so that not all bots do it at once.
+    const retryAfterS = LEAST_IDENTIFY_S + (MOST_IDENTIFY_S - LEAST_IDENTIFY_S) * Math.random();
+    return lost("Discord's gateway has ended the session; another one begins.", { retryAfterS });
+  }
+
   function receive(text: string) {
     const payload: unknown = JSON.parse(text);
     if (!isRecord(payload)) return;
@@ -151,8 +163,7 @@ export async function connection(deps: ConnectionDeps): Promise<ConnectionEnd> {
       case GatewayOpcodes.Reconnect:
         return lost("Discord asks for another connection.");
       case GatewayOpcodes.InvalidSession:
-        if (payload["d"] !== true) session = undefined;
-        return lost("Discord's gateway has ended the session; another one begins.");
+        return invalidated(payload["d"] === true);
     }
   }
 

@@ -10,7 +10,7 @@ import type { Logger } from "../../../contracts/ports.ts";
 import { codeOf } from "../../../contracts/system-errors.ts";
 import { untilAborted } from "../until-aborted.ts";
 import { type DiscordApi, MOST_MESSAGES } from "./api.ts";
-import { type Backlog, type BacklogDeps, createBacklog } from "./backlog.ts";
+import { type BacklogDeps, createBacklog } from "./backlog.ts";
 import { createCommandMenu } from "./command-menu.ts";
 import { connectionError, hasCode, isRefused, sendingError } from "./errors.ts";
 import { connection, type Session } from "./gateway.ts";
@@ -86,7 +86,7 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
 
   /** Until the signal or `failing` aborts, or a connection ends that did not work, or cannot be resumed. */
   async function stayConnected(
-    backlog: Backlog,
+    put: (message: ReceivedMessage) => void,
     { signal, failing, ready }: ConnectedDeps & { readonly signal: AbortSignal; readonly failing: AbortSignal },
   ): Promise<void> {
     const ending = AbortSignal.any([signal, failing]);
@@ -100,7 +100,7 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
         failing,
         onConnected: ready,
         onEvent({ t: type, d: data }) {
-          if (type === "MESSAGE_CREATE" && isMessage(data)) backlog.put({ ...data, fromGateway: true });
+          if (type === "MESSAGE_CREATE" && isMessage(data)) put({ ...data, fromGateway: true });
           if (type === "INTERACTION_CREATE") interact(data);
         },
       });
@@ -127,6 +127,7 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
     const closed = await openDirect(ending);
     await store();
 
+    const unstored = Promise.withResolvers<never>();
     let isConnected = false;
     let isTaking = false;
     let menuProblem: string | undefined;
@@ -158,9 +159,10 @@ export function createReceiving(deps: ReceivingDeps): Receiver["receive"] {
         });
       }
     };
-    const work = [stayConnected(backlog, { signal, failing: failing.signal, ready }), backlog.run(ending)];
+    const put = (message: ReceivedMessage): void => void backlog.put(message).catch(unstored.reject);
+    const work = [stayConnected(put, { signal, failing: failing.signal, ready }), backlog.run(ending)];
     try {
-      await Promise.race(work);
+      await Promise.race([...work, unstored.promise]);
     } finally {
       failing.abort();
       await Promise.allSettled(work);

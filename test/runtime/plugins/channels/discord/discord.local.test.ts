@@ -265,6 +265,47 @@ describe("a Discord channel", () => {
       }
     });
 
+    it("what the owner writes first in a channel while it fetches a file, when it is killed before its turn", async () => {
+      const { fake, bot, channel } = await connected();
+      const stored: Stored = {};
+      await receiving(channel, stored).up();
+      const [gate, requests] = [Promise.withResolvers<void>(), { count: 0 }];
+      const slow = bot.file("slow.txt", async function* () {
+        yield Buffer.from("a");
+        if (++requests.count === 1) await gate.promise;
+      });
+      bot.say("with a file", { with: { attachments: [slow] } });
+      await until(() => requests.count === 1);
+      const server = bot.channel();
+      bot.say("first here", { channel: server });
+      await until(() => Object.keys(stored.position ?? {}).includes(server));
+      // What the killed one would still have stored does not count.
+      const next = await nodeOf(fake, bot);
+      receiving(next.channel, structuredClone(stored));
+      await until(() => next.accepted.length === 2);
+      expect(textsIn(next.accepted)).toEqual(["with a file", "first here"]);
+      gate.resolve();
+    });
+
+    it("nothing more, but again later, where it cannot store that a channel is a new one", async () => {
+      const { bot, channel, accepted, handlers } = await connected();
+      const stored: Stored = {};
+      const first = receiving(channel, stored);
+      await first.up();
+      const gate = Promise.withResolvers<void>();
+      handlers.message = () => gate.promise;
+      bot.say("being taken");
+      await until(() => bot.state.gateway.open === 1);
+      stored.fails = true;
+      bot.say("first here", { channel: bot.channel() });
+      expect(await first.failed).toMatchObject({ code: "MEMORY_UNAVAILABLE" });
+      gate.resolve();
+      stored.fails = false;
+      handlers.message = async () => undefined;
+      await receiving(channel, stored).up();
+      await until(() => textsIn(accepted).includes("first here"));
+    });
+
     it("again a message that could not be stored, in its order, and not what was taken before", async () => {
       const { bot, channel, accepted, handlers } = await connected();
       const stored: Stored = {};
@@ -530,6 +571,16 @@ describe("a Discord channel", () => {
       expect(textsIn(accepted)).toEqual(["missed", "missed too", "and again"]);
       expect(bot.state.gateway.identified).toBe(4);
       expect(failures.at(-1)?.message).toBe("Discord's gateway has closed the connection (4009).");
+      const pauses = failures.flatMap((error) =>
+        error instanceof ChannelError && error.message.includes("another one begins")
+          ? [error.details.retryAfterS]
+          : [],
+      );
+      expect(pauses.length).toBeGreaterThan(0);
+      for (const seconds of pauses) {
+        expect(seconds).toBeGreaterThanOrEqual(1);
+        expect(seconds).toBeLessThanOrEqual(5);
+      }
     });
 
     it("by giving up a connection that acknowledges no heartbeats", async () => {
