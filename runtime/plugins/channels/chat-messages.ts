@@ -29,8 +29,10 @@ export interface ChatMessages {
   notice(message: ChatMessage): void;
   /** To receive with: what went first is kept beside the channel's position. */
   receiver(receive: Receiver["receive"]): Receiver["receive"];
-  /** Carries out a command of the owner's. Rejects as `onCommand` does. */
-  command(command: OwnerCommand): Promise<CommandReply>;
+  /** Whether commands of a person are taken that come by a button or a menu. A stranger is shown no code there. */
+  isAdmitted(user: string, isOwner: boolean): Promise<boolean>;
+  /** Carries out a command of somebody who is admitted. Rejects as `onCommand` does. */
+  command(command: ChatCommand): Promise<CommandReply>;
   /** Anybody but the owner may be heard. */
   hearsOthers(): boolean;
   /** Answers that wait are not sent any more. */
@@ -40,7 +42,7 @@ export interface ChatMessages {
 }
 
 /** As in CommandRequest. */
-export interface OwnerCommand extends Pick<CommandRequest, "line" | "question" | "externalId"> {
+export interface ChatCommand extends Pick<CommandRequest, "line" | "question" | "owner" | "externalId"> {
   readonly conversation: string;
   readonly user: string;
 }
@@ -68,8 +70,8 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
   const ahead = createAhead({
     carryOut: (message) =>
       orRefused(message, async () => {
-        const { text: line, conversation, user, isOwner, externalId } = message;
-        answer(message, (await command({ line, conversation, user, externalId }, isOwner)).text);
+        const { text: line, conversation, user, isOwner: owner, externalId } = message;
+        answer(message, (await command({ line, conversation, user, owner, externalId })).text);
       }),
     logger,
   });
@@ -82,9 +84,9 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
     answers.put({ conversation, user, isOwner, replyTo, text, ...(lost ? { lost } : {}) });
   }
 
-  async function command({ conversation, user, ...given }: OwnerCommand, owner: boolean): Promise<CommandReply> {
+  async function command({ conversation, user, ...given }: ChatCommand): Promise<CommandReply> {
     if (/^\/(?:start|help)\b/.test(given.line)) return { text: WELCOME };
-    return onCommand({ address: { channel, conversation, user }, agent: "", owner, ...given });
+    return onCommand({ address: { channel, conversation, user }, agent: "", ...given });
   }
 
   async function isHeard(message: ChatMessage): Promise<boolean> {
@@ -168,7 +170,9 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
     },
     notice: ahead.notice,
     receiver: ahead.receiver,
-    command: (given) => command(given, true),
+    isAdmitted: async (user, isOwner) =>
+      isOwner || (await onStranger?.({ channel, user, name: user, mayAsk: false }))?.admitted === true,
+    command,
     hearsOthers: () => onStranger !== undefined,
     stop: () => answers.stop(),
     handlers: {

@@ -2,7 +2,7 @@
 
 import { approvalCode } from "../../contracts/approvals.ts";
 import type { WaitingQuestion } from "../../contracts/stream.ts";
-import type { OwnerCommand } from "./chat-messages.ts";
+import type { ChatCommand } from "./chat-messages.ts";
 
 export interface Choice {
   readonly label: string;
@@ -45,7 +45,7 @@ export function decideUntil({ expires_at }: WaitingQuestion): string {
   return `Decide until ${expires_at.slice(0, 16).replace("T", " ")} UTC, or it is refused:`;
 }
 
-export interface PressedChoice extends Pick<OwnerCommand, "line" | "question"> {
+export interface PressedChoice extends Pick<ChatCommand, "line" | "question"> {
   readonly label: string;
 }
 

@@ -32,7 +32,7 @@ export function createDiscordChannel({ id, token, ownerId, baseUrl = SERVER, log
   });
   const read = (message: ReceivedMessage, bot: string) =>
     chatMessage(message, { bot, ownerId, files: filesOf(message) });
-  const interact = createInteractions({ api, ownerId, logger, command: inbound.command, signal: stopping.signal });
+  const interact = createInteractions({ api, ownerId, logger, inbound, signal: stopping.signal });
 
   return {
     id,

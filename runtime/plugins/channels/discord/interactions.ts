@@ -1,4 +1,4 @@
-/** Buttons and commands of Discord's own menu: the owner's become command lines, those of others get nothing. */
+/** Buttons and commands of Discord's own menu, of the owner and of people who are admitted: they become command lines. Strangers get nothing. */
 
 import {
   type APIInteraction,
@@ -12,7 +12,7 @@ import type { CommandReply } from "../../../contracts/channel.ts";
 import { toCairnError } from "../../../contracts/errors.ts";
 import type { Logger } from "../../../contracts/ports.ts";
 import { isRecord } from "../../../contracts/values.ts";
-import { type ChatMessages, type OwnerCommand, wordsOf } from "../chat-messages.ts";
+import { type ChatCommand, type ChatMessages, wordsOf } from "../chat-messages.ts";
 import { pressedChoice } from "../choices.ts";
 import { withRetries } from "../retries.ts";
 import { type DiscordApi, FIRST_ANSWER_MS, type InteractionAddress } from "./api.ts";
@@ -24,12 +24,12 @@ export interface InteractionsDeps {
   readonly api: DiscordApi;
   readonly ownerId: string | undefined;
   readonly logger: Logger;
-  readonly command: ChatMessages["command"];
+  readonly inbound: Pick<ChatMessages, "isAdmitted" | "command">;
   /** Aborts when the channel stops. */
   readonly signal: AbortSignal;
 }
 
-/** That are answered, or wait until Discord can be reached; more are dropped, which Discord shows as failed. */
+/** That are answered, or wait until Discord can be reached, of the owner and of all others; more are dropped, which Discord shows as failed. */
 const MOST = 100;
 /** Milliseconds in which Discord takes answers to an interaction: as long as its token lives. */
 const LASTS_MS = 15 * 60_000;
@@ -38,30 +38,31 @@ const ACKNOWLEDGED = 40_060;
 
 /** Takes an interaction of the gateway's; answers it behind the receiving. */
 export function createInteractions(deps: InteractionsDeps): (value: unknown) => void {
-  const { api, ownerId, logger, command, signal } = deps;
-  let running = 0;
+  const { api, ownerId, logger, inbound, signal } = deps;
+  const running = { owner: 0, others: 0 };
 
   function unanswered(error: unknown): void {
     logger.warn({ reason: connectionError(error).message }, "an interaction could not be answered");
   }
 
   async function acknowledge(address: InteractionAddress): Promise<void> {
-    const shownToOwner = { flags: MessageFlags.Ephemeral };
+    const hidden = { flags: MessageFlags.Ephemeral };
     const type = InteractionResponseType.DeferredChannelMessageWithSource;
-    await api.respond(address, { type, data: shownToOwner }).catch((error: unknown) => {
+    await api.respond(address, { type, data: hidden }).catch((error: unknown) => {
       if (!hasCode(error, ACKNOWLEDGED)) throw error;
     });
   }
 
-  async function answer(interaction: APIInteraction, given: OwnerCommand): Promise<void> {
+  async function answer(interaction: APIInteraction, given: ChatCommand): Promise<void> {
+    const beganAt = performance.now();
+    if (!(await inbound.isAdmitted(given.user, given.owner))) return;
     const { application_id: application, id, token } = interaction;
     const address: InteractionAddress = { application, id, token };
-    const beganAt = performance.now();
     const retried = (work: () => Promise<void>, lastsMs: number) =>
       withRetries(work, { endsAt: beganAt + lastsMs, signal, failureOf: sendingError });
-    // Discord waits three seconds for an answer: that it is being worked on, which the owner alone is shown.
+    // Discord waits three seconds for an answer: that it is being worked on, which nobody else is shown.
     await retried(() => acknowledge(address), FIRST_ANSWER_MS);
-    const { text, data } = await command(given).catch((error: unknown): CommandReply => {
+    const { text, data } = await inbound.command(given).catch((error: unknown): CommandReply => {
       logger.warn({ code: toCairnError(error).code, err: error }, "a command was refused");
       return { text: wordsOf(toCairnError(error)) };
     });
@@ -76,22 +77,25 @@ export function createInteractions(deps: InteractionsDeps): (value: unknown) => 
   }
 
   return (value) => {
-    if (running >= MOST || !isRecord(value)) return;
+    if (!isRecord(value)) return;
     // Discord's documentation has the type; what is used of it is checked.
     const interaction = value as unknown as APIInteraction;
     const user = (interaction.member?.user ?? interaction.user)?.id;
     const conversation = interaction.channel?.id;
-    if (ownerId === undefined || user !== ownerId || !isSnowflake(conversation)) return;
+    if (!isSnowflake(user) || !isSnowflake(conversation)) return;
     const given = commandOf(interaction);
     if (given === undefined) return;
-    running++;
-    answer(interaction, { ...given, conversation, user })
+    const owner = user === ownerId;
+    const who = owner ? "owner" : "others";
+    if (running[who] >= MOST) return;
+    running[who]++;
+    answer(interaction, { ...given, conversation, user, owner })
       .catch(unanswered)
-      .finally(() => running--);
+      .finally(() => running[who]--);
   };
 }
 
-function commandOf(interaction: APIInteraction): Pick<OwnerCommand, "line" | "question"> | undefined {
+function commandOf(interaction: APIInteraction): Pick<ChatCommand, "line" | "question"> | undefined {
   if (interaction.type === InteractionType.MessageComponent) {
     const pressed = pressedChoice(interaction.data?.custom_id);
     if (pressed === undefined) return undefined;

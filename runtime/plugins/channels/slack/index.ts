@@ -49,7 +49,7 @@ export function createSlackChannel({
           hearsOthers: inbound.hearsOthers,
           take: (message, bot, signal) => inbound.take(read(message, bot), signal),
           notice: (message, bot) => inbound.notice(read(message, bot)),
-          interact: createInteractions({ api, ownerId, logger, command: inbound.command, signal: stopping.signal }),
+          interact: createInteractions({ api, ownerId, logger, inbound, signal: stopping.signal }),
         }),
       ),
     },

@@ -1,4 +1,4 @@
-/** Buttons that were pressed: the owner's become command lines, those of others get nothing. */
+/** Buttons that the owner and people who are admitted press: they become command lines. Strangers get nothing. */
 
 import type { CommandReply } from "../../../contracts/channel.ts";
 import { toCairnError } from "../../../contracts/errors.ts";
@@ -17,7 +17,7 @@ export interface InteractionsDeps {
   readonly api: SlackApi;
   readonly ownerId: string | undefined;
   readonly logger: Logger;
-  readonly command: ChatMessages["command"];
+  readonly inbound: Pick<ChatMessages, "isAdmitted" | "command">;
   /** Aborts when the channel stops. */
   readonly signal: AbortSignal;
 }
@@ -29,29 +29,32 @@ interface Pressed {
   readonly answer: PressedChoice;
 }
 
-/** That are answered, or wait until Slack can be reached; more are dropped. */
+/** That are answered, or wait until Slack can be reached, of the owner and of all others; more are dropped. */
 const MOST = 100;
 /** Milliseconds: Slack itself takes answers to an interaction for half an hour. */
 const LASTS_MS = 30 * 60_000;
 
 /** Takes the payload of an envelope `interactive`; answers it behind the receiving. */
 export function createInteractions(deps: InteractionsDeps): (payload: unknown) => void {
-  const { api, ownerId, logger, command, signal } = deps;
-  let running = 0;
+  const { api, ownerId, logger, inbound, signal } = deps;
+  const running = { owner: 0, others: 0 };
 
   function unanswered(error: unknown): void {
     logger.warn({ reason: connectionError(error).message }, "a button could not be answered");
   }
 
-  async function carryOut({ user, conversation, message, answer }: Pressed): Promise<void> {
+  async function carryOut({ user, conversation, message, answer }: Pressed, owner: boolean): Promise<void> {
+    if (!(await inbound.isAdmitted(user, owner))) return;
     const { label, ...given } = answer;
     const endsAt = performance.now() + LASTS_MS;
     const retried = (work: () => Promise<void>) =>
       withRetries(work, { endsAt, signal, failureOf: sendingError }).catch(unanswered);
-    const { text, data } = await command({ conversation, user, ...given }).catch((error: unknown): CommandReply => {
-      logger.warn({ code: toCairnError(error).code, err: error }, "a command was refused");
-      return { text: wordsOf(toCairnError(error)) };
-    });
+    const { text, data } = await inbound
+      .command({ conversation, user, owner, ...given })
+      .catch((error: unknown): CommandReply => {
+        logger.warn({ code: toCairnError(error).code, err: error }, "a command was refused");
+        return { text: wordsOf(toCairnError(error)) };
+      });
     const address = slackAddress(conversation);
     const [first = "Done."] = pieces(asTyped(text));
     const answering = retried(() => api.whisper(address, user, first));
@@ -64,11 +67,14 @@ export function createInteractions(deps: InteractionsDeps): (payload: unknown) =
 
   return (payload) => {
     const pressed = pressedOf(payload);
-    if (running >= MOST || pressed === undefined || ownerId === undefined || pressed.user !== ownerId) return;
-    running++;
-    carryOut(pressed)
+    if (pressed === undefined) return;
+    const owner = pressed.user === ownerId;
+    const who = owner ? "owner" : "others";
+    if (running[who] >= MOST) return;
+    running[who]++;
+    carryOut(pressed, owner)
       .catch(unanswered)
-      .finally(() => running--);
+      .finally(() => running[who]--);
   };
 }
 

@@ -135,7 +135,7 @@ describe("a Discord channel", () => {
       bot.say("a bot", { channel: server, with: asOwner });
       bot.say("a webhook", { channel: server, with: { webhook_id: "1" } });
       bot.say("joined", { channel: server, with: { type: 7 } });
-      const pressed = bot.interact({ type: 3, data: { custom_id: "/answer yes" }, message: { id: "1" } }, STRANGER);
+      const pressed = bot.interact({ type: 3, data: { custom_id: "answer:q-1:yes" }, message: { id: "1" } }, STRANGER);
       bot.say("the owner");
       await until(() => accepted.length === 1);
       expect([textsIn(accepted), commands, pressed.answer]).toEqual([["the owner"], [], undefined]);
@@ -946,6 +946,51 @@ describe("a Discord channel", () => {
       bot.interact({ type: 3, data, message: { id: "1" } });
       await until(() => log.some((line) => line.includes("an interaction could not be answered")));
       expect(commands).toEqual([]);
+    });
+
+    it("from buttons and the menu also of those who are admitted, as another user's, and not of strangers", async () => {
+      const { bot, channel, commands, handlers } = await connected();
+      const admitted = "100000000000000003";
+      const asked: Stranger[] = [];
+      channel.onStranger?.(async (stranger) => {
+        asked.push(stranger);
+        return stranger.user === admitted ? { admitted: true } : { admitted: false, code: null };
+      });
+      await receiving(channel).up();
+      const server = bot.channel();
+      const press = { type: 3, data: { custom_id: "answer:q-1:red", component_type: 2 }, message: { id: "1" } };
+      const menu = { type: 2, data: { type: 1, name: "stop" } };
+      const refused = { type: 3, data: { custom_id: "decide:q-1:approve", component_type: 2 }, message: { id: "1" } };
+      handlers.command = async ({ line, owner }) => {
+        if (!owner && line.startsWith("/approve"))
+          throw new RuntimeError("RUNTIME_FORBIDDEN", "Only the owner decides.");
+        return { text: `did ${line}` };
+      };
+      const strangers = [press, menu, refused].map((one) => bot.interact(one, STRANGER, server));
+      const others = [press, menu, refused].map((one) => bot.interact(one, admitted, server));
+      await until(() => others.every(({ answer }) => answer));
+      expect(others.map(({ answer }) => answer)).toEqual(["did /answer red", "did /stop", "Only the owner decides."]);
+      const address = { channel: "discord", conversation: server, user: admitted };
+      expect(commands).toMatchObject([
+        { line: "/answer red", question: "q-1", owner: false, address },
+        { line: "/stop", owner: false, address },
+        { line: "/approve q-1", owner: false, address },
+      ]);
+      // A code would be shown to all.
+      expect(asked.every(({ mayAsk }) => !mayAsk)).toBe(true);
+      await until(() => asked.length === 6);
+      expect([strangers.map(({ answer }) => answer), textsOf(bot)]).toEqual([[undefined, undefined, undefined], []]);
+    });
+
+    it("of the owner, however many others press", async () => {
+      const { bot, channel, commands } = await connected();
+      channel.onStranger?.(() => new Promise(() => undefined));
+      await receiving(channel).up();
+      const press = { type: 3, data: { custom_id: "answer:q-1:red", component_type: 2 }, message: { id: "1" } };
+      for (let n = 0; n < 200; n++) bot.interact(press, STRANGER);
+      const pressed = bot.interact(press);
+      await until(() => pressed.answer === "done");
+      expect(commands).toHaveLength(1);
     });
 
     it("from buttons of approvals, pressed by the owner alone, which name what they approve", async () => {

@@ -701,6 +701,30 @@ describe("a Slack channel", () => {
       expect([...refusals.values()].flat()).toEqual([]);
     });
 
+    it("of buttons also of those who are admitted, as another user's, and not of strangers", async () => {
+      const { app, channel, commands, handlers } = await connected();
+      const admitted = "U0ADMITTED";
+      const strangers: Stranger[] = [];
+      channel.onStranger?.(async (stranger) => {
+        if (stranger.user === admitted) return { admitted: true };
+        strangers.push(stranger);
+        return { admitted: false, code: null };
+      });
+      await receiving(channel).up();
+      const open = app.channel();
+      const address = { channel: "slack", conversation: open, user: admitted };
+      handlers.command = async () => ({ text: "done", data: { answered: true } });
+      await channel.send(reply(app, "Red or blue?", { address, question: question(["red"]) }));
+      const asked = app.sent().at(-1) ?? expect.fail("nothing was sent");
+      app.press(asked, "red", STRANGER);
+      await until(() => strangers.length === 1);
+      app.press(asked, "red", admitted);
+      await until(() => asked.blocks.length === 0 && app.state.whispers.length === 1);
+      expect(commands).toMatchObject([{ line: "/answer red", question: "q-1", owner: false, address }]);
+      expect(app.state.whispers).toEqual([{ user: admitted, channel: open, text: "done" }]);
+      expect(strangers).toMatchObject([{ user: STRANGER, mayAsk: false }]);
+    });
+
     it("of buttons of approvals, which name what they approve, pressed by the owner alone", async () => {
       const { app, channel, commands, handlers } = await connected();
       await receiving(channel).up();
