@@ -70,11 +70,6 @@ export function bytesOf(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + weightOf(message, Buffer.byteLength), 0);
 }
 
-/** The tokens of all messages, an estimate of very long texts. */
-export function tokensOf(messages: readonly Message[], countTokens: (text: string) => number): number {
-  return tokensFromEach(messages, () => true, weighing(countTokens)).get(0) ?? 0;
-}
-
 /** Longer texts are estimated: the tokenizer blocks the process for seconds over a megabyte of random letters. */
 const LONGEST_COUNTED = 32_768;
 /** Of an estimated text. Prose has four or more; random letters, which are no words of the tokenizer, about two. */

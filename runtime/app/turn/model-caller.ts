@@ -67,6 +67,14 @@ const MOST_CONTINUED = 400_000;
 
 export type ModelCaller = (call: ModelCall) => Promise<ChatReply>;
 
+/** A provider that is there, and a call of it that was let through. */
+interface Admitted {
+  readonly provider: Provider;
+  readonly ref: ModelRef;
+  readonly model: string;
+  readonly permit: Permit;
+}
+
 interface FailedCall {
   readonly error: CairnError;
   /** Characters of text that were passed on. */
@@ -89,11 +97,7 @@ export function createModelCaller(deps: {
 }): ModelCaller {
   const { providers, hooks, redact, prices, circuits, today, logger } = deps;
 
-  async function callOne(
-    call: ModelCall,
-    ref: ModelRef,
-    asked: readonly Message[],
-  ): Promise<{ readonly reply: ChatReply } | FailedCall> {
+  function enter(ref: ModelRef): Admitted | FailedCall {
     const provider = providers.get(ref.provider);
     if (!provider) {
       return notCalled(
@@ -101,23 +105,31 @@ export function createModelCaller(deps: {
       );
     }
     const model = ref.model ?? provider.getModel();
-    let permit: Permit;
     try {
-      permit = circuits.enter(ref.provider, model);
+      return { provider, ref, model, permit: circuits.enter(ref.provider, model) };
     } catch (error) {
       return notCalled(toCairnError(error));
     }
+  }
+
+  async function callOne(
+    call: ModelCall,
+    ref: ModelRef,
+    asked: readonly Message[],
+  ): Promise<{ readonly reply: ChatReply } | FailedCall> {
+    const entered = enter(ref);
+    if ("error" in entered) return entered;
     try {
-      return await callProvider(call, { provider, ref, model, permit }, asked);
+      return await callProvider(call, entered, asked);
     } finally {
       // Where it has no outcome yet: an abort, or a hook that refused the call, says nothing about the provider.
-      permit.end("cancelled");
+      entered.permit.end("cancelled");
     }
   }
 
   async function callProvider(
     call: ModelCall,
-    { provider, ref, model, permit }: { provider: Provider; ref: ModelRef; model: string; permit: Permit },
+    { provider, ref, model, permit }: Admitted,
     asked: readonly Message[],
   ): Promise<{ readonly reply: ChatReply } | FailedCall> {
     const count = (name: string, usage: Usage) =>
@@ -170,6 +182,11 @@ export function createModelCaller(deps: {
   ): Promise<{ readonly reply: ChatReply } | FailedCall> {
     const { windows } = call;
     if (windows === undefined) return callOne(call, ref, messages);
+    // What it is shown may need a summary, which nobody writes for a model that cannot be asked now.
+    const entered = enter(ref);
+    if ("error" in entered) return entered;
+    // Not held meanwhile: the same model may be the one that writes it, and a circuit lets one probe through.
+    entered.permit.end("cancelled");
     const asked = await windows.fit(messages, ref);
     const outcome = await callOne(call, ref, asked);
     if ("reply" in outcome || outcome.error.code !== TOO_LONG || outcome.said > 0) return outcome;

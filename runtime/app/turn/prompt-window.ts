@@ -6,9 +6,9 @@
 import type { TurnInfo } from "../../contracts/hooks.ts";
 import type { Message } from "../../contracts/message.ts";
 import type { TextModel } from "../../contracts/text-model.ts";
-import { bytesOf, fitHistory, tokensOf, tokensWithin } from "../../domain/history.ts";
+import { bytesOf, fitHistory, tokensWithin } from "../../domain/history.ts";
 import { cutsOf, summaryMessage } from "../../domain/prompt-summary.ts";
-import type { CountTokens } from "../../domain/tokens.ts";
+import { type CountTokens, fitText } from "../../domain/tokens.ts";
 import type { CountedCall } from "../../domain/usage.ts";
 import type { HookPipeline } from "../hooks.ts";
 import type { PromptSummary } from "./prompt-summaries.ts";
@@ -34,6 +34,8 @@ export interface WindowedTurn {
   readonly tools: Weight;
   /** The agent's own model. */
   own(): { readonly model: TextModel; readonly window: number } | null;
+  /** Read when it is needed first: most conversations never are too long. */
+  readonly summary: { current: PromptSummary | null };
   onAnswered(call: CountedCall): void;
   readonly signal: AbortSignal;
 }
@@ -42,14 +44,12 @@ export interface WindowedTurn {
 const BYTES_PER_TOKEN = 4;
 /** Of what a model has refused as too long, what it is shown then: it counts otherwise than we do, or its window is smaller than configured. */
 const SHORTER = 0.5;
-/** Of the room for messages, what a summary may take where what follows it does not fit beside it. */
+/** Of the room for messages, what a summary is shortened to where what follows it does not fit beside it. */
 const MOST_OF_SUMMARY = 0.5;
 
 export class PromptWindow {
   readonly #deps: PromptWindowDeps;
   readonly #given: WindowedTurn;
-  /** Read when it is needed first: most conversations never are too long. */
-  #summary: PromptSummary | null = null;
   /** In this turn no further summary could be had. */
   #failed = false;
   /** Messages left out when the hooks ran last: the same cut is made again before every reply of the turn. */
@@ -73,31 +73,31 @@ export class PromptWindow {
   /** For a model that has refused what `fit` gave as too long: less, once in a turn. Null where nothing can be left out. */
   async shorten(messages: readonly Message[], refused: readonly Message[]): Promise<readonly Message[] | null> {
     if (this.#most !== Number.POSITIVE_INFINITY) return null;
-    this.#most = Math.floor(tokensOf(refused, this.#deps.countTokens) * SHORTER);
+    this.#most = Math.floor((bytesOf(refused) / BYTES_PER_TOKEN) * SHORTER);
     const shorter = await this.fit(messages);
     return bytesOf(shorter) < bytesOf(refused) ? shorter : null;
   }
 
   async fit(messages: readonly Message[]): Promise<readonly Message[]> {
-    const { texts, tools, isWhole, turn } = this.#given;
+    const { texts, tools, isWhole, turn, summary } = this.#given;
     const { countTokens, compaction } = this.#deps;
     // A token is at least one byte: most conversations fit by that bound, and nothing need be counted.
     if (isWhole && bytesOf(messages) <= this.#room(sum(texts, Buffer.byteLength) + tools.bytes)) return messages;
     const limit = this.#room(sum(texts, countTokens) + tools.tokens());
     if (isWhole && tokensWithin(messages, limit, countTokens) !== null) return messages;
 
-    this.#summary ??= await compaction.read(turn.conversationId);
-    let view = this.#view(messages, this.#summary);
+    summary.current ??= await compaction.read(turn.conversationId);
+    let view = this.#view(messages, summary.current);
     if (this.#fits(view, limit)) return view.all;
     if (!this.#failed) {
-      const { coveredSeq } = this.#summary;
-      this.#summary = await this.#compact(this.#summary, messages, view, limit);
-      this.#failed = this.#summary.coveredSeq === coveredSeq;
-      view = this.#view(messages, this.#summary);
+      const { coveredSeq } = summary.current;
+      summary.current = await this.#compact(summary.current, messages, view, limit);
+      this.#failed = summary.current.coveredSeq === coveredSeq;
+      view = this.#view(messages, summary.current);
       if (!this.#failed) await this.#report("after", messages, view, limit);
       if (this.#fits(view, limit)) return view.all;
     }
-    return this.#leaveOut(messages, view, limit);
+    return this.#leaveOut(messages, summary.current.text, view.rest, limit);
   }
 
   #room(promptTokens: number): number {
@@ -141,16 +141,18 @@ export class PromptWindow {
 
   async #leaveOut(
     messages: readonly Message[],
-    { head: summary, rest }: View,
+    summary: string,
+    rest: readonly Message[],
     limit: number,
   ): Promise<readonly Message[]> {
     const { countTokens } = this.#deps;
-    // A summary that was made for a larger window may leave nothing of this one.
-    const used = tokensWithin(summary, limit * MOST_OF_SUMMARY, countTokens);
-    const head = used === null ? [] : summary;
-    const fitted = fitHistory(rest, Math.max(1, limit - (used ?? 0)), countTokens);
+    // One that was made for a larger window may leave nothing of this one.
+    const text = fitText(summary, Math.max(0, Math.floor(limit * MOST_OF_SUMMARY)), countTokens);
+    const head = text === "" ? [] : [summaryMessage(text)];
+    const used = tokensWithin(head, limit, countTokens) ?? limit;
+    const fitted = fitHistory(rest, Math.max(1, limit - used), countTokens);
     const all = [...head, ...fitted.messages];
-    if (fitted.dropped === 0 && used !== null) return all;
+    if (fitted.dropped === 0 && (text !== "" || summary === "")) return all;
     this.#leftOut = true;
     const view = { head, rest: fitted.messages, all, reaches: true };
     if (messages.length - fitted.messages.length !== this.#reported) {
@@ -174,7 +176,7 @@ export class PromptWindow {
     this.#announced = false;
     this.#reported = messages.length - view.rest.length;
     const tokens = tokensWithin(view.all, limit, countTokens) ?? Math.ceil(bytesOf(view.all) / BYTES_PER_TOKEN);
-    const summary = this.#summary?.text || null;
+    const summary = this.#given.summary.current?.text || null;
     await hooks.run("compact:after", { ...turn, dropped: this.#reported, tokens, summary }, signal);
   }
 }

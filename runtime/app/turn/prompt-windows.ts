@@ -3,9 +3,10 @@
 import type { Message } from "../../contracts/message.ts";
 import type { ModelRef } from "../../domain/model-ref.ts";
 import type { ModelWindow } from "../../domain/model-window.ts";
+import type { PromptSummary } from "./prompt-summaries.ts";
 import { PromptWindow, type PromptWindowDeps, type WindowedTurn } from "./prompt-window.ts";
 
-export interface WindowsOfTurn extends Omit<WindowedTurn, "room" | "own"> {
+export interface WindowsOfTurn extends Omit<WindowedTurn, "room" | "own" | "summary"> {
   readonly windowOf: (provider: string) => ModelWindow;
   /** Tokens for messages beside so many of the prompt's other parts. */
   room(window: ModelWindow, promptTokens: number): number;
@@ -16,8 +17,10 @@ export interface WindowsOfTurn extends Omit<WindowedTurn, "room" | "own"> {
 export class PromptWindows {
   readonly #deps: PromptWindowDeps;
   readonly #given: WindowsOfTurn;
-  /** By their sizes: models with the same window are shown the same. */
+  /** By model: one that refuses what another of the same size takes is the only one that is shown less. */
   readonly #windows = new Map<string, PromptWindow>();
+  /** The conversation's: what one model had written is there for the next. */
+  readonly #summary: { current: PromptSummary | null } = { current: null };
   #shown: PromptWindow | null = null;
 
   constructor(deps: PromptWindowDeps, given: WindowsOfTurn) {
@@ -46,10 +49,15 @@ export class PromptWindows {
   #of(ref: ModelRef): PromptWindow {
     const { windowOf, room, own, ...given } = this.#given;
     const size = windowOf(ref.provider);
-    const key = JSON.stringify([size.contextTokens, size.replyTokens]);
+    const key = JSON.stringify([ref.provider, ref.model ?? null]);
     const window =
       this.#windows.get(key) ??
-      new PromptWindow(this.#deps, { ...given, room: (tokens) => room(size, tokens), own: () => own(ref) });
+      new PromptWindow(this.#deps, {
+        ...given,
+        room: (tokens) => room(size, tokens),
+        own: () => own(ref),
+        summary: this.#summary,
+      });
     this.#windows.set(key, window);
     return window;
   }

@@ -2,7 +2,11 @@
 
 import { describe, expect, it } from "vitest";
 import { createHookPipeline } from "../../../../runtime/app/hooks.ts";
-import { createModelCaller, type InterruptedReply } from "../../../../runtime/app/turn/model-caller.ts";
+import {
+  type CallWindows,
+  createModelCaller,
+  type InterruptedReply,
+} from "../../../../runtime/app/turn/model-caller.ts";
 import { createProviderCircuits } from "../../../../runtime/app/turn/provider-circuits.ts";
 import {
   CairnError,
@@ -14,7 +18,7 @@ import {
 import type { AnyHook, TurnInfo } from "../../../../runtime/contracts/hooks.ts";
 import type { Message } from "../../../../runtime/contracts/message.ts";
 import type { ChatChunk, ChatOptions, Provider } from "../../../../runtime/contracts/provider.ts";
-import { modelChain } from "../../../../runtime/domain/model-ref.ts";
+import { type ModelRef, modelChain } from "../../../../runtime/domain/model-ref.ts";
 import { quietLogger } from "../../../support/quiet-logger.ts";
 import { end, text, toolCall } from "../../../support/turn-harness.ts";
 
@@ -73,9 +77,11 @@ function setUp(behaviours: Readonly<Record<string, Behaviour>>, hooks: readonly 
     ask: (
       agent: { provider: string; model?: string; fallbacks: readonly string[] },
       signal = new AbortController().signal,
+      windows?: CallWindows,
     ) =>
       call({
         turn: { turnId: "t" } as TurnInfo,
+        ...(windows === undefined ? {} : { windows }),
         chain: modelChain(agent, undefined, new Set(providers.keys())),
         messages: [{ role: "user", content: "hi" }],
         options: {},
@@ -110,6 +116,17 @@ const ASKING_THE_NEXT = [...PASSING, "PROVIDER_CONTEXT_TOO_LONG"] as const;
 const LASTING = (Object.keys(ERROR_CODES) as ErrorCode[]).filter(
   (code) => code.startsWith("PROVIDER_") && !ASKING_THE_NEXT.some((one) => one === code),
 );
+
+/** Shows all, once `during` has ended. */
+function fitting(during: (ref: ModelRef) => unknown): CallWindows {
+  return {
+    async fit(messages, ref) {
+      await during(ref);
+      return messages;
+    },
+    shorten: async () => null,
+  };
+}
 
 const HALF = [text("Half"), "PROVIDER_STREAM_TRUNCATED"] as const;
 
@@ -407,6 +424,54 @@ describe("the circuit breaker of a model", () => {
     await expect(ask(FIRST, stopped)).rejects.toMatchObject({ code: "RUNTIME_TURN_ABORTED" });
     expect(circuits.report("first")).toMatchObject([{ state: "open", retry_after_s: 0 }]);
     steps = ANSWER;
+    expect((await ask(FIRST)).text).toBe("fine");
+  });
+
+  it("is asked before the messages are fitted to the window: not for a model that is suspended or not there", async () => {
+    const { ask } = setUp({ first: "PROVIDER_OVERLOADED", second: ANSWER });
+    await fail(ask, 5);
+    const fitted: string[] = [];
+    const windows = fitting((ref) => fitted.push(ref.provider));
+    expect((await ask({ ...FIRST, fallbacks: ["second:small"] }, undefined, windows)).text).toBe("fine");
+    await expect(ask({ provider: "gone", fallbacks: [] }, undefined, windows)).rejects.toMatchObject({
+      code: "PROVIDER_UNKNOWN",
+    });
+    expect(fitted).toEqual(["second"]);
+  });
+
+  it("lets the model itself be asked for what its window then holds, before the probe", async () => {
+    let steps: Steps = "PROVIDER_TIMEOUT";
+    const { asked, time, ask } = setUp({ first: () => steps });
+    await fail(ask, 5);
+    time.ms = 30_000;
+    steps = ANSWER;
+    expect(
+      (
+        await ask(
+          FIRST,
+          undefined,
+          fitting(() => ask(FIRST)),
+        )
+      ).text,
+    ).toBe("fine");
+    expect(asked).toHaveLength(7);
+  });
+
+  it("takes a probe whose messages could not be fitted for none", async () => {
+    let steps: Steps = "PROVIDER_TIMEOUT";
+    const { time, ask, circuits } = setUp({ first: () => steps });
+    await fail(ask, 5);
+    time.ms = 30_000;
+    steps = ANSWER;
+    const stopped = new RuntimeError("RUNTIME_TURN_ABORTED", "Stopped.");
+    await expect(
+      ask(
+        FIRST,
+        undefined,
+        fitting(() => Promise.reject(stopped)),
+      ),
+    ).rejects.toBe(stopped);
+    expect(circuits.report("first")).toMatchObject([{ state: "open", retry_after_s: 0 }]);
     expect((await ask(FIRST)).text).toBe("fine");
   });
 

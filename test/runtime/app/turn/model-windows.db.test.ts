@@ -130,6 +130,90 @@ describeEachDatabase("windows of models", (open) => {
     expect(factsIn(contents(request?.messages ?? [])).size).toBe(exchanges + 1);
   }, 60_000);
 
+  it("hold the beginning of a summary that was made for a larger one, where no other can be had", async () => {
+    const LEAST = 6_000;
+    const own = model();
+    const small = model();
+    const long: Script = (request, call) => {
+      if (!isSummary(request)) return own.script(request, call);
+      const facts = [...factsIn(contents(request.messages))].join(" ");
+      return [text(`Told so far: ${facts}. ${"It rained. ".repeat(1_000)}`), end()];
+    };
+    const harness = await start({
+      script: long,
+      others: { small: (request, call) => (isSummary(request) ? down : small.script)(request, call) },
+      windows: { scripted: 24_000, small: LEAST },
+    });
+    let exchanges = 0;
+    while (summaryCalls(harness) === 0) await say(harness, ++exchanges, exchanges);
+    await harness.command("/model small:s");
+    await say(harness, exchanges + 1, exchanges + 1);
+    const [request] = small.requests;
+    expect(request && weight(request)).toBeLessThan(LEAST);
+    const shown = factsIn(contents(request?.messages ?? []));
+    expect(shown).toContain("k1=x1");
+    expect(shown).toContain(`k${exchanges + 1}=x${exchanges + 1}`);
+  }, 60_000);
+
+  it("are not smaller for a next model of the same size, when one refuses the conversation as too long", async () => {
+    const own = model();
+    const other = model();
+    let refuses = false;
+    const harness = await start({
+      script: (request, call) => (refuses ? tooLong(request, call) : own.script(request, call)),
+      others: { other: other.script },
+      agent: { fallbacks: ["other:o"] },
+    });
+    await say(harness, 1, 20);
+    refuses = true;
+    await say(harness, 21, 21);
+    expect(other.requests).toHaveLength(1);
+    expect(other.requests[0]?.messages).toHaveLength(41);
+  }, 60_000);
+
+  it("are found to be smaller for each model by itself, and the one that answers is summarized for by itself", async () => {
+    const REAL = 4_000;
+    let isDown = false;
+    let asked = 0;
+    const own = model();
+    const other = model((request, call) =>
+      weight(request) > REAL ? tooLong(request, call) : [text(`noted. ${PADDING}`), end()],
+    );
+    const harness = await start({
+      script: (request, call) => {
+        if (!isDown) return own.script(request, call);
+        asked += 1;
+        return down(request, call);
+      },
+      others: { other: other.script },
+      agent: { fallbacks: ["other:o"] },
+    });
+    await say(harness, 1, 20);
+    isDown = true;
+    await say(harness, 21, 21);
+    expect(summaryCalls(harness)).toBeGreaterThan(0);
+    expect(asked).toBe(1);
+    expect(other.requests).toHaveLength(2);
+    expect(factsIn(contents(other.requests[1]?.messages ?? [])).size).toBe(21);
+  }, 60_000);
+
+  it("of models whose calls are suspended are not summarized for", async () => {
+    const big = model();
+    const small = model(down);
+    const harness = await start({
+      script: small.script,
+      others: { big: big.script },
+      agent: { fallbacks: ["big:b"] },
+      windows: { scripted: SMALL },
+      // Stands still: they stay suspended.
+      clock: { now: () => new Date(), monotonic: () => 0 },
+    });
+    await say(harness, 1, 30);
+    expect(small.requests).toHaveLength(5);
+    expect(big.requests).toHaveLength(30);
+    expect(summaryCalls(harness)).toBe(0);
+  }, 60_000);
+
   it("are larger for a next model: it is asked where one refuses the conversation as too long", async () => {
     const big = model();
     const harness = await start({
