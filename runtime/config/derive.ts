@@ -40,7 +40,7 @@ function deriveProviders(tree: TreeMap): TreeMap {
     // With a login there is no key, and one that happens to be in the environment must not replace the login.
     const keyless = provider["base_url"] !== undefined || provider["login"] !== undefined;
     const variable = keyless ? null : keyVariable(kind, fromId);
-    const contextWindow = contextWindowOfKind(kind);
+    const contextWindow = contextWindowOfKind(kind, typeof baseUrl === "string" ? baseUrl : "");
     return {
       ...(kind === "offline" ? { model: "offline" } : {}),
       ...(variable === null ? {} : { api_key: `\${${variable}}` }),

@@ -40,10 +40,10 @@ export function serviceOfKind(kind: string): ProviderService | undefined {
   return SERVICES.find((service) => service.id === kind && service.kind === kind);
 }
 
-/** Tokens that the kind's models can read, where that is other than usual. */
-export function contextWindowOfKind(kind: string): number | undefined {
+/** Tokens that the kind's models can read at an address, where that is other than usual. */
+export function contextWindowOfKind(kind: string, baseUrl: string): number | undefined {
   const manifests: readonly ProviderManifest[] = PROVIDERS;
-  return manifests.find(({ kinds }) => kinds.includes(kind))?.contextWindow;
+  return manifests.find(({ kinds }) => kinds.includes(kind))?.contextWindow?.(baseUrl);
 }
 
 /**

@@ -35,7 +35,9 @@ const provider = section({
   temperature: decimal().optional(),
   context_window: tokens()
     .prefault(128_000)
-    .describe("Tokens that the model can read; 32768 for kind ollama, whose server is asked for as many (`num_ctx`)."),
+    .describe(
+      "Tokens that the model can read; 32768 for kind ollama, whose server is asked for as many (`num_ctx`), except at ollama.com.",
+    ),
   timeout: duration({ min: 1_000 })
     .prefault("5m")
     .describe("Longest silence of a request, before the first byte and between bytes."),

@@ -45,8 +45,8 @@ export interface ProviderLogin {
 export interface ProviderManifest extends PluginManifest<"provider", ProviderNeeds, Provider> {
   /** The kinds of cairn.yaml that it serves. */
   readonly kinds: readonly string[];
-  /** Tokens that its models can read where the configuration does not say; absent: 128,000. */
-  readonly contextWindow?: number;
+  /** Tokens that its models can read at an address where the configuration does not say; absent: 128,000. */
+  readonly contextWindow?: (baseUrl: string) => number | undefined;
   /** In the order in which a setup prefers them. */
   readonly services: readonly ProviderService[];
   /** By kind, for the kinds that have a subscription login. */

@@ -44,6 +44,14 @@ describe("the window of a provider", () => {
     expect(windows.get("ollama")).toEqual({ contextTokens: tokens, replyTokens: 8_192 });
   });
 
+  it("of the service of Ollama's makers is as of others: it takes nobody's memory", async () => {
+    for (const address of ["https://ollama.com", "https://ollama.com/v1"]) {
+      const text = `version: 1\nagents: { main: {} }\nproviders: { ollama: { model: big, base_url: "${address}", api_key: k } }\n`;
+      const { windows } = await provide(text, {}, "/nowhere", "ollama");
+      expect(windows.get("ollama")?.contextTokens).toBe(128_000);
+    }
+  });
+
   it("of others is 128,000, and has room for the longest reply", async () => {
     const { windows } = await provide(yaml(", api_key: k, max_tokens: 2000"), {}, "/nowhere");
     expect(windows).toEqual(new Map([["anthropic", { contextTokens: 128_000, replyTokens: 2_000 }]]));
