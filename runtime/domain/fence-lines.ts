@@ -1,11 +1,10 @@
 /**
- * Lines of Markdown that can begin or end a code block, also in a block quote, as CommonMark has them: the words behind backticks have
- * no backtick, else the line is inline code. Those of items of lists count where they are indented by at most three spaces. Pure.
+ * Code blocks of Markdown between fences, also in block quotes, as CommonMark has them: the words behind backticks have no backtick, else
+ * the line is inline code. Those of items of lists count where they are indented by at most three spaces. Pure.
  */
 
+/** A line that can begin or end a code block. */
 export interface FenceLine {
-  /** Where the line begins. */
-  readonly index: number;
   readonly line: string;
   /** Of a block quote, such as `>`; empty outside of one. */
   readonly quote: string;
@@ -15,14 +14,22 @@ export interface FenceLine {
   readonly info: string;
 }
 
-/** Spaces in front of a mark and never behind it, so that each is matched in one way alone. */
-const FENCE = /^(?:((?: {0,3}>)+) {0,4}| {0,3})(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)/gm;
-const QUOTED = /^ {0,3}>/;
+export interface CodeBlock {
+  readonly opening: FenceLine;
+  /** Where its opening line begins. */
+  readonly begin: number;
+  /** Behind its closing line, or where its quote has ended; infinite: it goes on to the end of the text. */
+  readonly end: number;
+}
 
-export function* fenceLines(text: string): Generator<FenceLine> {
-  for (const { 0: line, 1: quote = "", 2: marker = "", 3: info = "", index } of text.matchAll(FENCE)) {
-    yield { index, line, quote: quote.replaceAll(" ", ""), marker, info };
-  }
+/** Spaces in front of a mark and never behind it, so that each is matched in one way alone. */
+const FENCE = /^(?:( {0,3}>(?: {0,4}>)*) {0,4}| {0,3})(`{3,}(?=[^`]*$)|~{3,})([^\n]*)/;
+const QUOTE = /^ {0,3}>(?: {0,4}>)*/;
+
+/** `line` has no line break. Undefined: it is no such line. */
+export function fenceLine(line: string): FenceLine | undefined {
+  const [, quote = "", marker, info = ""] = FENCE.exec(line) ?? [];
+  return marker === undefined ? undefined : { line, quote: quote.replaceAll(" ", ""), marker, info };
 }
 
 /** Whether it ends the block that `open` has begun. */
@@ -32,5 +39,31 @@ export function closes(fence: FenceLine, open: FenceLine): boolean {
 
 /** Whether a line is within the block quote, if there is one, that the block was begun in: a block ends with its quote. */
 export function staysIn(line: string, { quote }: FenceLine): boolean {
-  return quote === "" || QUOTED.test(line);
+  if (quote === "") return true;
+  const [marks = ""] = QUOTE.exec(line) ?? [];
+  return marks.replaceAll(" ", "").length >= quote.length;
+}
+
+/** In their order. */
+export function* codeBlocks(text: string): Generator<CodeBlock> {
+  let open: Pick<CodeBlock, "opening" | "begin"> | null = null;
+  let next = 0;
+  for (let begin = 0; begin < text.length; begin = next) {
+    const lineBreak = text.indexOf("\n", begin);
+    const end = lineBreak === -1 ? text.length : lineBreak;
+    next = end + 1;
+    const line = text.slice(begin, end);
+    if (open !== null && !staysIn(line, open.opening)) {
+      yield { ...open, end: begin };
+      open = null;
+    }
+    const fence = fenceLine(line);
+    if (fence === undefined) continue;
+    if (open === null) open = { opening: fence, begin };
+    else if (closes(fence, open.opening)) {
+      yield { ...open, end };
+      open = null;
+    }
+  }
+  if (open !== null) yield { ...open, end: Number.POSITIVE_INFINITY };
 }

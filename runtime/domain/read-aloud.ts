@@ -3,7 +3,7 @@
  * their hosts, and no marks of Markdown. Of a reply that comes anew only what is new is said. Pure.
  */
 
-import { closes, type FenceLine, fenceLines, staysIn } from "./fence-lines.ts";
+import { closes, type FenceLine, fenceLine, staysIn } from "./fence-lines.ts";
 import { SentenceSplitter } from "./sentences.ts";
 
 export class ReadAloud {
@@ -53,7 +53,7 @@ export class ReadAloud {
     if (!this.#atLineStart) return this.#fence !== null;
     if (this.#fence !== null && !staysIn(sentence, this.#fence)) this.#fence = null;
     const before = this.#fence;
-    const [fence] = fenceLines(sentence);
+    const fence = fenceLine(sentence.trimEnd());
     if (fence === undefined) return before !== null;
     if (before === null) this.#fence = fence;
     else if (closes(fence, before)) this.#fence = null;

@@ -1,4 +1,6 @@
 import fc from "fast-check";
+import type { Code, Nodes } from "mdast";
+import { fromMarkdown } from "mdast-util-from-markdown";
 import { expect, it } from "vitest";
 import { splitMarkdown } from "../../../runtime/domain/fenced-pieces.ts";
 
@@ -26,13 +28,78 @@ const line = fc.oneof(
 );
 const text = fc.array(line, { maxLength: 60 }).map((lines) => lines.join("\n"));
 
+/** Prose and code in quotes of three depths, with lines that are longer than a message. */
+const quotedLine = fc
+  .tuple(
+    fc.constantFrom("", "", "> ", ">> ", "> > ", ">>> "),
+    fc.oneof(
+      fc.constantFrom("```", "```ts", "~~~", "````", " ```", "", "words of prose"),
+      fc.integer({ min: 1, max: 450 }).map((length) => "x".repeat(length)),
+      fc.integer({ min: 1, max: 60 }).map((count) => "some words. ".repeat(count).trim()),
+    ),
+  )
+  .map(([quote, words]) => `${quote}${words}`);
+const quotedText = fc.array(quotedLine, { maxLength: 40 }).map((lines) => [...lines, "last"].join("\n"));
+
+function codeIn(node: Nodes): Code[] {
+  if (node.type === "code") return [node];
+  return "children" in node ? node.children.flatMap(codeIn) : [];
+}
+
+/** Whether the pieces are parts of the text, with fences exactly where they begin or end within a code block of the whole. */
+function areParts(pieces: readonly string[], text: string): boolean {
+  const blocks = codeIn(fromMarkdown(text)).map(({ position }) => {
+    const begin = position?.start.offset ?? 0;
+    const from = text.lastIndexOf("\n", begin) + 1;
+    const opening = text.slice(from).split("\n", 1)[0]?.trim() ?? "";
+    const quote = text.slice(from, begin).replaceAll(" ", "");
+    const marks = quote === "" ? "" : `${quote} `;
+    const marker = /^(?:`+|~+)/.exec(text.slice(begin))?.[0] ?? "";
+    return { begin, end: position?.end.offset ?? 0, opening, marks, closing: `${marks}${marker}` };
+  });
+  const around = (cut: number) => blocks.find(({ begin, end }) => begin < cut && cut <= end);
+  const shown = (from: number, to: number): string => {
+    const [first, last] = [around(from), around(to)];
+    const isCut = from > 0 && text[from - 1] !== "\n";
+    const own = text.slice(from, to);
+    return [
+      first ? `${first.opening}\n${isCut ? first.marks : ""}` : "",
+      own,
+      last ? `${own.endsWith("\n") ? "" : "\n"}${last.closing}` : "",
+    ].join("");
+  };
+  const match = (index: number, from: number): boolean => {
+    const piece = pieces[index];
+    if (piece === undefined) return from === text.length;
+    for (let to = Math.min(text.length, from + piece.length); to > from; to--) {
+      if (shown(from, to) === piece && match(index + 1, to)) return true;
+    }
+    return false;
+  };
+  return match(0, 0);
+}
+
+it("adds fences exactly where a message begins or ends within a code block, as a Markdown parser has it", () => {
+  fc.assert(
+    fc.property(quotedText, fc.integer({ min: 200, max: 400 }), (given, limit) => {
+      fc.pre(given.length > limit);
+      const pieces = splitMarkdown(given, limit);
+      expect(pieces.filter((piece) => piece.length > limit)).toEqual([]);
+      expect(areParts(pieces, given)).toBe(true);
+    }),
+    { numRuns: 500 },
+  );
+});
+
 /** What was added at the cuts, taken away again: an opening line that repeats one, and a closing one. */
 function withoutAdded(pieces: readonly string[], whole: string): string {
   let rest = whole;
   return pieces
     .map((piece) => {
       // The longest part of the piece that the text goes on with is its own.
-      for (const from of [0, piece.indexOf("\n") + 1]) {
+      const opening = /^[^\n]*\n/.exec(piece)?.[0].length ?? 0;
+      const marks = /^>+ /.exec(piece.slice(opening))?.[0].length ?? 0;
+      for (const from of [0, opening, opening + marks]) {
         for (const to of [piece.length, piece.lastIndexOf("\n") + 1, piece.lastIndexOf("\n")]) {
           const own = piece.slice(from, Math.max(from, to));
           if (own !== "" && rest.startsWith(own)) {
@@ -96,6 +163,19 @@ it("closes a code block of a block quote, and begins it again, as a part of the 
   for (const piece of pieces.slice(1, -1)) expect(piece).toMatch(/^> ```ts\n/);
   for (const piece of pieces.slice(0, -1)) expect(piece.match(/^> ```/gm)?.length).toBe(2);
   expect(pieces.at(-1)).toMatch(/> That is all\.$/);
+});
+
+it("goes on with a code block of a quote behind a line that is cut, and ends it only once", () => {
+  const prose = "> plain prose in the quote goes on here.\n".repeat(20);
+  const pieces = splitMarkdown(`> intro\n> \`\`\`\n> ${"x".repeat(500)}\n> end\n> \`\`\`\n${prose}\nafter`, 300);
+  expect(pieces[1]).toMatch(/^> ```\n> x+\n> ```$/);
+  expect(pieces[3]).toMatch(/^> ```\n> end\n> ```\n> plain prose/);
+  for (const piece of pieces.slice(4)) expect(piece).not.toContain("```");
+});
+
+it("goes on with no code block of an inner quote in the outer one", () => {
+  const pieces = splitMarkdown(`>> \`\`\`\n>> code\n${"> Words of the outer quote.\n".repeat(30)}`, 300);
+  for (const piece of pieces.slice(1)) expect(piece).not.toContain("```");
 });
 
 it("goes on with no code block behind the quote that it was left open in", () => {
