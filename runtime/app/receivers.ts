@@ -286,6 +286,8 @@ class ChannelReceiver {
       this.#isReceiving = false;
       this.#connectedAt = null;
       if (signal.aborted) return;
+      // The platform has answered.
+      if (isOverlap(error)) reconnection.connected();
       const attempts = reconnection.failed();
       this.#noteFailure(error, attempts);
       // As long as the platform asks for, where that is longer.
@@ -299,16 +301,22 @@ class ChannelReceiver {
     const { logger } = this.#deps;
     const { id: channel } = this.#channel;
     const reason = error instanceof Error ? error.message : "the connection has ended";
-    // A node that stood still for longer than its lease receives until it notices: what is sent goes out meanwhile.
-    if (error instanceof CairnError && error.details.overlap && !isDown) {
+    // A node that stood still for longer than its lease receives until it notices, another program until it ends: what is sent goes out.
+    if (isOverlap(error)) {
+      if (this.state.state !== "degraded" || this.state.reason !== reason) {
+        logger.info({ channel, reason }, "another program still receives for the account of a channel");
+      }
       this.state = { state: "degraded", reason };
-      logger.info({ channel, failures, reason }, "another program still receives for the account of a channel");
       return;
     }
     this.state = { state: isDown ? "down" : "connecting", reason };
     const cause = error instanceof CairnError ? { reason } : { err: error };
     logger.warn({ channel, failures, ...cause }, "a channel has lost its connection");
   }
+}
+
+function isOverlap(error: unknown): boolean {
+  return error instanceof CairnError && error.details.overlap === true;
 }
 
 function leaseLost(): RuntimeError {

@@ -131,7 +131,7 @@ export function createPolling({ api, take, notice, ownWebhook, logger }: Polling
     } catch (error) {
       if (signal.aborted) return;
       const failure = connectionError(error);
-      undisturbedMs = failure.details.overlap ? 0 : Number.POSITIVE_INFINITY;
+      if (failure.details.overlap) undisturbedMs = 0;
       throw failure;
     } finally {
       // Others would get again what was taken here.

@@ -359,6 +359,10 @@ describe("a Telegram channel", () => {
       await until(() => bot.state.terminate !== undefined);
       const other = polled(fake, bot, 30);
       expect(await first.failed).toMatchObject({ code: "CHANNEL_CONNECTION_LOST", details: { overlap: true } });
+      // Says nothing of the other program, whatever else fails.
+      fake.fault = "down";
+      expect(await receiving(channel).failed).toMatchObject({ code: "CHANNEL_CONNECTION_LOST" });
+      fake.fault = "none";
       // This ends the other program's poll, which may begin another one.
       const second = receiving(channel);
       expect(await other).toMatchObject({ ok: false, error_code: 409 });
