@@ -10,6 +10,6 @@ it("docs/channel-plugins.md names each optional member of the contract", async (
   const page = await readFile(join(ROOT, "docs/channel-plugins.md"), "utf8");
   const optional = [...contract.matchAll(/^ {2,4}(?:readonly )?(\w+)\?[(:]/gm)].map(([, name]) => name);
   expect(optional).toEqual(expect.arrayContaining(["state", "onRepeat", "overflowIds", "notice"]));
-  const named = new Set([...page.matchAll(/`(\w+)[^`\n]*`/g)].map(([, name]) => name));
+  const named = new Set([...page.matchAll(/`(\w+)(?:\([^`\n]*\))?`/g)].map(([, name]) => name));
   expect(optional.filter((name) => !named.has(name))).toEqual([]);
 });
