@@ -10,6 +10,8 @@ export interface Retries {
   readonly signal: AbortSignal;
   /** What may be logged of a failure. One that is retryable is followed by another attempt, after the pause that it names. */
   failureOf(error: unknown): CairnError;
+  /** What is sent twice is shown twice: there is another attempt only where the platform certainly has not taken the last one. */
+  readonly onlyNotTaken?: true;
 }
 
 /** Milliseconds before the second attempt; each further pause is twice as long, up to the most. */
@@ -17,7 +19,8 @@ const PAUSE_MS = 1_000;
 const MOST_PAUSE_MS = 10_000;
 
 /** Rejects with what `failureOf` makes of the last failure. */
-export async function withRetries(work: () => Promise<unknown>, { endsAt, signal, failureOf }: Retries): Promise<void> {
+export async function withRetries(work: () => Promise<unknown>, given: Retries): Promise<void> {
+  const { endsAt, signal, failureOf, onlyNotTaken } = given;
   for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS)) {
     try {
       await work();
@@ -25,7 +28,8 @@ export async function withRetries(work: () => Promise<unknown>, { endsAt, signal
     } catch (error) {
       const failure = failureOf(error);
       const waitMs = Math.max(pauseMs, (failure.details.retryAfterS ?? 0) * 1_000);
-      if (!failure.retryable || performance.now() + waitMs > endsAt) throw failure;
+      if (!failure.retryable || (onlyNotTaken && !failure.details.notTaken)) throw failure;
+      if (performance.now() + waitMs > endsAt) throw failure;
       await sleep(waitMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) throw failure;
     }

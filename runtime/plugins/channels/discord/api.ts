@@ -86,7 +86,9 @@ export function createApi({ token, baseUrl, signal: stopping }: ApiDeps): Discor
         if (!(error instanceof RateLimitError)) throw error;
         const pauseMs = Math.max(error.retryAfter, LEAST_PAUSE_MS);
         if (pauseMs > MOST_PAUSE_MS) throw pauseAsked(pauseMs);
-        await sleep(pauseMs, undefined, { signal: limited });
+        await sleep(pauseMs, undefined, { signal: limited }).catch(() => {
+          throw pauseAsked(pauseMs);
+        });
       }
     }
   }

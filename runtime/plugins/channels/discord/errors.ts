@@ -28,6 +28,11 @@ function isNotTaken(error: unknown): boolean {
   return !(error instanceof HTTPError) && NOT_CONNECTED.has(causeCodeOf(error) ?? "");
 }
 
+/** No answer came, and Discord may have taken the request. */
+export function isUnheard(error: unknown): boolean {
+  return !(error instanceof HTTPError || error instanceof CairnError || isNotTaken(error));
+}
+
 /** The channel is gone, the bot may not write there, the file is too large: the same call would be refused again. */
 export function isRefused(error: unknown): error is DiscordAPIError {
   return error instanceof DiscordAPIError && [400, 403, 404, 413].includes(error.status);

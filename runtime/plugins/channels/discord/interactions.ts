@@ -14,9 +14,10 @@ import type { Logger } from "../../../contracts/ports.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import { type ChatCommand, type ChatMessages, wordsOf } from "../chat-messages.ts";
 import { pressedChoice } from "../choices.ts";
-import { withRetries } from "../retries.ts";
+import { createPresses } from "../presses.ts";
+import { type Retries, withRetries } from "../retries.ts";
 import { type DiscordApi, FIRST_ANSWER_MS, type InteractionAddress } from "./api.ts";
-import { connectionError, hasCode, sendingError } from "./errors.ts";
+import { connectionError, hasCode, isRefused, isUnheard, sendingError } from "./errors.ts";
 import { cut } from "./messages.ts";
 import { isSnowflake } from "./positions.ts";
 
@@ -29,8 +30,6 @@ export interface InteractionsDeps {
   readonly signal: AbortSignal;
 }
 
-/** That are answered, or wait until Discord can be reached, of the owner and of all others; more are dropped, which Discord shows as failed. */
-const MOST = 100;
 /** Milliseconds in which Discord takes answers to an interaction: as long as its token lives. */
 const LASTS_MS = 15 * 60_000;
 /** Discord's code for a first answer that it has: an earlier attempt has arrived. */
@@ -39,39 +38,50 @@ const ACKNOWLEDGED = 40_060;
 /** Takes an interaction of the gateway's; answers it behind the receiving. */
 export function createInteractions(deps: InteractionsDeps): (value: unknown) => void {
   const { api, ownerId, logger, inbound, signal } = deps;
-  const running = { owner: 0, others: 0 };
+  /** Those that are dropped Discord shows as failed. */
+  const presses = createPresses();
 
   function unanswered(error: unknown): void {
     logger.warn({ reason: connectionError(error).message }, "an interaction could not be answered");
   }
 
-  async function acknowledge(address: InteractionAddress): Promise<void> {
+  /** Resolves also where no answer was heard: Discord may show by then that the command is worked on. */
+  async function acknowledge(address: InteractionAddress, retries: Retries): Promise<void> {
     const hidden = { flags: MessageFlags.Ephemeral };
     const type = InteractionResponseType.DeferredChannelMessageWithSource;
-    await api.respond(address, { type, data: hidden }).catch((error: unknown) => {
-      if (!hasCode(error, ACKNOWLEDGED)) throw error;
+    let mayBeTaken = false;
+    const respond = async (): Promise<void> => {
+      await api.respond(address, { type, data: hidden }).catch((error: unknown) => {
+        if (hasCode(error, ACKNOWLEDGED)) return;
+        // A refusal is also one of what was sent before.
+        mayBeTaken = isUnheard(error) || (mayBeTaken && !isRefused(error));
+        throw error;
+      });
+    };
+    await withRetries(respond, retries).catch((error: unknown) => {
+      if (!mayBeTaken || signal.aborted) throw error;
     });
   }
 
   async function answer(interaction: APIInteraction, given: ChatCommand): Promise<void> {
     const beganAt = performance.now();
+    const lasting = (ms: number): Retries => ({ endsAt: beganAt + ms, signal, failureOf: sendingError });
     if (!(await inbound.isAdmitted(given.user, given.owner))) return;
     const { application_id: application, id, token } = interaction;
     const address: InteractionAddress = { application, id, token };
-    const retried = (work: () => Promise<void>, lastsMs: number) =>
-      withRetries(work, { endsAt: beganAt + lastsMs, signal, failureOf: sendingError });
     // Discord waits three seconds for an answer: that it is being worked on, which nobody else is shown.
-    await retried(() => acknowledge(address), FIRST_ANSWER_MS);
+    await acknowledge(address, lasting(FIRST_ANSWER_MS));
     const { text, data } = await inbound.command(given).catch((error: unknown): CommandReply => {
       logger.warn({ code: toCairnError(error).code, err: error }, "a command was refused");
       return { text: wordsOf(toCairnError(error)) };
     });
     const content = { content: cut(text), allowed_mentions: { parse: [] } };
-    const answering = retried(() => api.editResponse(address, content), LASTS_MS).catch(unanswered);
+    const answering = withRetries(() => api.editResponse(address, content), lasting(LASTS_MS)).catch(unanswered);
     if (interaction.type === InteractionType.MessageComponent && data?.["answered"] === true) {
       // What was answered offers nothing any more.
       const { id: message } = interaction.message;
-      await retried(() => api.editMessage(given.conversation, message, { components: [] }), LASTS_MS).catch(unanswered);
+      const change = () => api.editMessage(given.conversation, message, { components: [] });
+      await withRetries(change, lasting(LASTS_MS)).catch(unanswered);
     }
     await answering;
   }
@@ -86,12 +96,7 @@ export function createInteractions(deps: InteractionsDeps): (value: unknown) => 
     const given = commandOf(interaction);
     if (given === undefined) return;
     const owner = user === ownerId;
-    const who = owner ? "owner" : "others";
-    if (running[who] >= MOST) return;
-    running[who]++;
-    answer(interaction, { ...given, conversation, user, owner })
-      .catch(unanswered)
-      .finally(() => running[who]--);
+    presses.take(user, owner, () => answer(interaction, { ...given, conversation, user, owner }).catch(unanswered));
   };
 }
 

@@ -6,7 +6,8 @@ import type { Logger } from "../../../contracts/ports.ts";
 import { isRecord } from "../../../contracts/values.ts";
 import { type ChatMessages, wordsOf } from "../chat-messages.ts";
 import { type PressedChoice, pressedChoice } from "../choices.ts";
-import { withRetries } from "../retries.ts";
+import { createPresses } from "../presses.ts";
+import { type Retries, withRetries } from "../retries.ts";
 import { conversationOf, isId, isTime, slackAddress } from "./address.ts";
 import type { SlackApi } from "./api.ts";
 import { connectionError, sendingError } from "./errors.ts";
@@ -29,26 +30,36 @@ interface Pressed {
   readonly answer: PressedChoice;
 }
 
-/** That are answered, or wait until Slack can be reached, of the owner and of all others; more are dropped. */
-const MOST = 100;
 /** Milliseconds: Slack itself takes answers to an interaction for half an hour. */
 const LASTS_MS = 30 * 60_000;
 
 /** Takes the payload of an envelope `interactive`; answers it behind the receiving. */
 export function createInteractions(deps: InteractionsDeps): (payload: unknown) => void {
   const { api, ownerId, logger, inbound, signal } = deps;
-  const running = { owner: 0, others: 0 };
+  const presses = createPresses();
 
   function unanswered(error: unknown): void {
     logger.warn({ reason: connectionError(error).message }, "a button could not be answered");
   }
 
+  /** While the database does not answer nobody can be told from a stranger, who gets nothing: the press waits, as a message does. */
+  async function isAdmitted(
+    user: string,
+    owner: boolean,
+    retries: Pick<Retries, "endsAt" | "signal">,
+  ): Promise<boolean> {
+    let admitted = false;
+    const ask = async (): Promise<void> => {
+      admitted = await inbound.isAdmitted(user, owner);
+    };
+    await withRetries(ask, { ...retries, failureOf: toCairnError });
+    return admitted;
+  }
+
   async function carryOut({ user, conversation, message, answer }: Pressed, owner: boolean): Promise<void> {
-    if (!(await inbound.isAdmitted(user, owner))) return;
+    const retries = { endsAt: performance.now() + LASTS_MS, signal };
+    if (!(await isAdmitted(user, owner, retries))) return;
     const { label, ...given } = answer;
-    const endsAt = performance.now() + LASTS_MS;
-    const retried = (work: () => Promise<void>) =>
-      withRetries(work, { endsAt, signal, failureOf: sendingError }).catch(unanswered);
     const { text, data } = await inbound
       .command({ conversation, user, owner, ...given })
       .catch((error: unknown): CommandReply => {
@@ -57,10 +68,13 @@ export function createInteractions(deps: InteractionsDeps): (payload: unknown) =
       });
     const address = slackAddress(conversation);
     const [first = "Done."] = pieces(asTyped(text));
-    const answering = retried(() => api.whisper(address, user, first));
+    // Slack has no key for it by which it would know a second one.
+    const whispering = { ...retries, failureOf: sendingError, onlyNotTaken: true } as const;
+    const answering = withRetries(() => api.whisper(address, user, first), whispering).catch(unanswered);
     if (data?.["answered"] === true) {
       // What was answered offers nothing any more.
-      await retried(() => api.change(address.channel, message, { text: escaped(`Answer: ${label}`) }));
+      const change = () => api.change(address.channel, message, { text: escaped(`Answer: ${label}`) });
+      await withRetries(change, { ...retries, failureOf: sendingError }).catch(unanswered);
     }
     await answering;
   }
@@ -69,12 +83,7 @@ export function createInteractions(deps: InteractionsDeps): (payload: unknown) =
     const pressed = pressedOf(payload);
     if (pressed === undefined) return;
     const owner = pressed.user === ownerId;
-    const who = owner ? "owner" : "others";
-    if (running[who] >= MOST) return;
-    running[who]++;
-    carryOut(pressed, owner)
-      .catch(unanswered)
-      .finally(() => running[who]--);
+    presses.take(pressed.user, owner, () => carryOut(pressed, owner).catch(unanswered));
   };
 }
 

@@ -937,6 +937,35 @@ describe("a Discord channel", () => {
       expect([...refusals.values()].flat()).toEqual([]);
     });
 
+    it("from buttons and the menu whose confirmation was not heard, since Discord shows that they are worked on", async () => {
+      const { fake, bot, channel, commands } = await connected();
+      await receiving(channel).up();
+      bot.state.refuse = ({ path }) => {
+        fake.fault = path.endsWith("/callback") ? "unanswered" : "none";
+        return undefined;
+      };
+      const pressed = bot.interact({ type: 2, data: { type: 1, name: "status" } });
+      await until(() => pressed.answer === "done");
+      expect(commands.map(({ line }) => line)).toEqual(["/status"]);
+    });
+
+    it("from no button that Discord has certainly not taken the answer of, though another attempt was not heard", async () => {
+      const { fake, bot, channel, commands, log } = await connected();
+      await receiving(channel).up();
+      let attempts = 0;
+      bot.state.refuse = ({ path }) => {
+        if (!path.endsWith("/callback")) return undefined;
+        fake.fault = ++attempts === 1 ? "unanswered" : "none";
+        return attempts === 1
+          ? new Refusal(500, 0, "Internal Server Error")
+          : new Refusal(404, 10_062, "Unknown interaction");
+      };
+      const data = { custom_id: "answer:q-1:red", component_type: 2 };
+      bot.interact({ type: 3, data, message: { id: "1" } });
+      await until(() => log.some((line) => line.includes("an interaction could not be answered")));
+      expect([attempts, commands]).toEqual([2, []]);
+    });
+
     it("from no button that Discord shows as failed: where it could not be told in time that it is worked on", async () => {
       const { bot, channel, commands, log } = await connected();
       await receiving(channel).up();
@@ -989,6 +1018,19 @@ describe("a Discord channel", () => {
       const press = { type: 3, data: { custom_id: "answer:q-1:red", component_type: 2 }, message: { id: "1" } };
       for (let n = 0; n < 200; n++) bot.interact(press, STRANGER);
       const pressed = bot.interact(press);
+      await until(() => pressed.answer === "done");
+      expect(commands).toHaveLength(1);
+    });
+
+    it("of those who are admitted, however often one stranger presses", async () => {
+      const { bot, channel, commands } = await connected();
+      channel.onStranger?.(({ user }) =>
+        user === STRANGER ? new Promise(() => undefined) : Promise.resolve({ admitted: true }),
+      );
+      await receiving(channel).up();
+      const press = { type: 3, data: { custom_id: "answer:q-1:red", component_type: 2 }, message: { id: "1" } };
+      for (let n = 0; n < 200; n++) bot.interact(press, STRANGER);
+      const pressed = bot.interact(press, "100000000000000003");
       await until(() => pressed.answer === "done");
       expect(commands).toHaveLength(1);
     });
