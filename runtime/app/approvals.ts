@@ -15,7 +15,7 @@ import { RuntimeError } from "../contracts/errors.ts";
 import type { NewId } from "../contracts/ports.ts";
 import type { SecurityLog } from "../contracts/security-log.ts";
 import type { ApprovalRequest } from "../contracts/stream.ts";
-import { decidedIn } from "./turn/turn-rows.ts";
+import { decidedBy, decidedIn } from "./turn/turn-rows.ts";
 
 export type { WaitingApprovals };
 
@@ -58,8 +58,8 @@ export interface Approvals {
   /** Durable when it resolves; the turn then goes on. RUNTIME_NOT_FOUND, RUNTIME_CONFLICT where it does not wait any more. */
   decide(decision: Decision): Promise<DecidedApproval>;
   /**
-   * The one that the session's turn waits for, or that was decided in this message; null where there is none. `isNew`: nobody can have
-   * read it yet.
+   * The one that was decided in this message, also where its turn has ended, else the one that the session's turn waits for; null where
+   * there is none. `isNew`: nobody can have read it yet.
    */
   inSession(sessionKey: string, message?: string): Promise<{ readonly id: string; readonly isNew: boolean } | null>;
   /** Calls that run without a question. */
@@ -198,11 +198,12 @@ export function createApprovals({ database, newId, security, wake }: ApprovalsDe
     async inSession(sessionKey, message) {
       const { rows } = await database.query<{ id: string; is_new: boolean }>(
         `/* approval:session */ select id, is_new from (
-           select q.id, q.created_at > now() - interval '${UNREAD}' as is_new, (q.question ->> 'message' = $2::text) is true as decided,
-             t.state = 'waiting' and q.state = 'open' as waits
+           select q.id, false as is_new, true as decided from ${decidedBy("$2", "$1")} and q.approval is not null
+           union all
+           select q.id, q.created_at > now() - interval '${UNREAD}', false
            from turns t join turn_questions q on q.turn_id = t.id
-           where t.session_key = $1 and t.state in ('queued', 'running', 'waiting') and q.approval is not null) q
-         where decided or waits order by decided desc limit 1`,
+           where t.session_key = $1 and t.state = 'waiting' and q.state = 'open' and q.approval is not null) q
+         order by decided desc limit 1`,
         [sessionKey, message ?? null],
       );
       return rows[0] ? { id: rows[0].id, isNew: rows[0].is_new } : null;

@@ -18,6 +18,8 @@ export interface PlatformWithFiles {
   /** Commands begin with a slash; each platform gets them as they are typed there. */
   owner(text: string): void;
   stranger(text: string): void;
+  /** Texts of the bot's messages, in order. */
+  sent(): readonly string[];
   /** A message of the owner's with a file that is held. */
   ownerFile(text: string): void;
   /** Resolves when the file is asked for the next time. */
@@ -57,6 +59,7 @@ export const PLATFORMS_WITH_FILES: Readonly<Record<string, () => Promise<Platfor
       conversation: "1",
       owner: (text) => void bot.say(text),
       stranger: (text) => void bot.say(text, { from: 2 }),
+      sent: () => bot.state.sent.map(({ text }) => text),
       ownerFile: (caption) => void bot.say("", { with: { document, caption } }),
     };
   },
@@ -72,6 +75,7 @@ export const PLATFORMS_WITH_FILES: Readonly<Record<string, () => Promise<Platfor
       conversation: bot.direct,
       owner: (text) => void bot.say(text),
       stranger: (text) => void bot.say(text, { from: DISCORD_STRANGER }),
+      sent: () => bot.sent().map(({ content }) => content),
       ownerFile: (text) => void bot.say(text, { with: { attachments } }),
     };
   },
@@ -89,6 +93,7 @@ export const PLATFORMS_WITH_FILES: Readonly<Record<string, () => Promise<Platfor
       conversation: app.direct,
       owner: (text) => void app.say(typed(text)),
       stranger: (text) => void app.say(typed(text), { from: SLACK_STRANGER }),
+      sent: () => app.sent().map(({ text }) => text),
       ownerFile: (text) => void app.say(text, { with: { subtype: "file_share", files } }),
     };
   },

@@ -143,8 +143,13 @@ export function createCommands(deps: CommandsDeps): Commands {
 
   async function answer({ key, request }: Subject, text: string): Promise<CommandReply> {
     const { agent, address, externalId: message } = request;
-    const turnId = await store.waiting.inSession(key, message);
-    if (turnId === null) return { text: "No turn waits for an answer.", data: { answered: false } };
+    const found = await store.waiting.inSession(key, message);
+    if (found === null) return { text: "No turn waits for an answer.", data: { answered: false } };
+    const { turnId, isOver } = found;
+    if (isOver) {
+      const data = { turn_id: turnId, answered: true };
+      return { text: "The question was answered already, and its turn is over.", data };
+    }
     const { question } = request;
     const asked = question === undefined ? {} : { questionId: question };
     await store.waiting.answer({ agent, turnId, text, by: address.user, message, ...asked });

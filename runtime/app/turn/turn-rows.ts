@@ -351,6 +351,12 @@ export function decidedIn(message: string): string {
   return `question || jsonb_strip_nulls(jsonb_build_object('message', ${message}::text))`;
 }
 
+/** SQL: the question `q` that the message has decided, and its turn `t`, which may have ended since. Ids are unique in a session. */
+export function decidedBy(message: string, sessionKey: string): string {
+  return `turn_questions q join turns t on t.id = q.turn_id
+    where q.question ->> 'message' = ${message}::text and t.session_key = ${sessionKey}`;
+}
+
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Texts of models and tools may hold characters that PostgreSQL does not store; without this a turn could not end. */

@@ -14,6 +14,7 @@ import { isToStop, leaseLost } from "./turn-fence.ts";
 import {
   type AskedQuestion,
   type ClaimedTurn,
+  decidedBy,
   decidedIn,
   draftOf,
   type OpenQuestion,
@@ -272,17 +273,23 @@ export class TurnWaiting {
     return { limits, spent: isCounted ? await spentByTasks(this.#database, turn.turnId) : 0 };
   }
 
-  /** The id of the session's turn that waits for the user, or whose question was answered in this message; null where none is. */
-  async inSession(sessionKey: string, message?: string): Promise<string | null> {
-    const { rows } = await this.#database.query<{ id: string }>(
-      `/* turn:waiting */ select id from (
-         select id, exists (select 1 from turn_questions q where q.turn_id = t.id and q.question ->> 'message' = $2::text) as answered,
-           state = 'waiting' and ${ASKS_USER} as asks
-         from turns t where session_key = $1 and state in ('queued', 'running', 'waiting')) t
-       where answered or asks order by answered desc limit 1`,
+  /**
+   * The session's turn whose question was answered in this message, which may be over by now, else the one that waits for the user; null
+   * where there is none.
+   */
+  async inSession(
+    sessionKey: string,
+    message?: string,
+  ): Promise<{ readonly turnId: string; readonly isOver: boolean } | null> {
+    const { rows } = await this.#database.query<{ id: string; is_over: boolean }>(
+      `/* turn:waiting */ select id, is_over from (
+         select t.id, t.state not in ('queued', 'running', 'waiting') as is_over, true as answered from ${decidedBy("$2", "$1")}
+         union all
+         select t.id, false, false from turns t where t.session_key = $1 and t.state = 'waiting' and ${ASKS_USER}) t
+       order by answered desc limit 1`,
       [sessionKey, message ?? null],
     );
-    return rows[0]?.id ?? null;
+    return rows[0] ? { turnId: rows[0].id, isOver: rows[0].is_over } : null;
   }
 
   /**

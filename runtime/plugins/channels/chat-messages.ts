@@ -156,8 +156,8 @@ export function createChatMessages(deps: ChatMessagesDeps): ChatMessages {
       // A limit of one person's must not hold up what others write: it is theirs to send it again.
       if (failure.retryable && failure.code !== "RUNTIME_RATE_LIMITED") throw error;
       logger.warn({ code: failure.code, err: error }, "a message was refused");
-      // It came again, without the files that it had: it is in the inbox.
-      if (failure.code !== "RUNTIME_CONFLICT") answer(message, wordsOf(failure));
+      // A message came again, without the files that it had: it is in the inbox. A command was not carried out.
+      if (message.isCommand || failure.code !== "RUNTIME_CONFLICT") answer(message, wordsOf(failure));
     }
   }
 

@@ -184,32 +184,59 @@ describeDatabase("approvals", (open) => {
     expect(ran).toEqual([]);
   });
 
+  /** As its platform brings it, `id` being the message's own there. */
+  const approveIn = (harness: Harness, id: string) =>
+    harness.commands.run({
+      address: { channel: harness.channel.id, conversation: "s1", user: "" },
+      agent: harness.agentName,
+      line: "/approve",
+      owner: true,
+      externalId: id,
+    });
+
+  /** What the turn asks has been there long enough to be read. */
+  async function age(turnId: string): Promise<void> {
+    const database = await open();
+    await database.query("update turn_questions set created_at = now() - interval '1 minute' where turn_id = $1", [
+      turnId,
+    ]);
+  }
+
   it("takes an /approve that its platform brings again for no word about the next call", async () => {
     const { harness, ran } = await start();
     const { turnId } = await ask(harness, "make deploy\nmake deploy-all");
-    const database = await open();
-    const age = () =>
-      database.query("update turn_questions set created_at = now() - interval '1 minute' where turn_id = $1", [turnId]);
-    const approve = (externalId: string) =>
-      harness.commands.run({
-        address: { channel: harness.channel.id, conversation: "s1", user: "" },
-        agent: harness.agentName,
-        line: "/approve",
-        owner: true,
-        externalId,
-      });
-    await age();
-    await approve("7");
+    await age(turnId);
+    await approveIn(harness, "7");
     await expect.poll(() => ran).toEqual(["make deploy"]);
     await pending(harness, turnId);
-    await age();
-    await expect(approve("7")).rejects.toMatchObject({
+    await age(turnId);
+    await expect(approveIn(harness, "7")).rejects.toMatchObject({
       code: "RUNTIME_CONFLICT",
       message: "The call was approved already.",
     });
     expect(ran).toEqual(["make deploy"]);
-    await approve("8");
+    await approveIn(harness, "8");
     await expect.poll(() => ran).toEqual(["make deploy", "make deploy-all"]);
+  });
+
+  it("takes an /approve that comes again once its turn has ended for no word about the next turn's call", async () => {
+    const { harness, ran } = await start();
+    const first = await ask(harness, "make deploy");
+    const next = await harness.turns.accept(harness.message("make deploy-production"));
+    await age(first.turnId);
+    await approveIn(harness, "7");
+    await result(harness, first.turnId);
+    await pending(harness, next.turnId);
+    await age(next.turnId);
+    await expect(approveIn(harness, "7")).rejects.toMatchObject({
+      code: "RUNTIME_CONFLICT",
+      message: "The call was approved already.",
+    });
+    expect((await harness.turns.read(harness.agentName, next.turnId)).state).toBe("waiting");
+    expect(ran).toEqual(["make deploy"]);
+    await approveIn(harness, "8");
+    expect(await result(harness, next.turnId)).toBe("ran make deploy-production");
+    await expect(approveIn(harness, "8")).rejects.toMatchObject({ message: "The call was approved already." });
   });
 
   it("wants the id where nobody can have read yet what waits", async () => {

@@ -133,4 +133,37 @@ describeEachDatabase("a command that comes again", (open) => {
     await bring(harness, "/answer red", "8");
     expect((await harness.turns.wait(harness.agentName, turnId)).text).toBe("red, red");
   });
+
+  it("answers by /answer no question of the next turn, and says that it was answered, once its own turn is over", async () => {
+    const harness = await start({
+      script: ({ messages }) => {
+        const last = messages.at(-1);
+        return last?.role === "tool"
+          ? [text(`said: ${last.content}`), end()]
+          : [toolCall(`c${messages.length}`, "ask", { what: last?.content }), end("tool_calls")];
+      },
+      tools: [asker],
+    });
+    const state = async (turnId: string) => (await harness.turns.read(harness.agentName, turnId)).state;
+    const first = await harness.turns.accept(harness.message("Which colour?"));
+    await expect.poll(() => state(first.turnId)).toBe("waiting");
+    const next = await harness.turns.accept(harness.message("Delete everything?"));
+    await bring(harness, "/answer yes", "7");
+    await harness.turns.wait(harness.agentName, first.turnId);
+    await expect.poll(() => state(next.turnId)).toBe("waiting");
+    const again = {
+      text: "The question was answered already, and its turn is over.",
+      data: { turn_id: first.turnId, answered: true },
+    };
+    expect(await bring(harness, "/answer yes", "7")).toEqual(again);
+    expect(await state(next.turnId)).toBe("waiting");
+    await bring(harness, "/answer no", "8");
+    expect((await harness.turns.wait(harness.agentName, next.turnId)).text).toBe("said: no");
+    expect(await bring(harness, "/answer yes", "7")).toEqual(again);
+    // Of the same id in another conversation nothing is said.
+    const elsewhere = { channel: harness.channel.id, conversation: "s2", user: "" };
+    const { agentName: agent } = harness;
+    const given = { agent, address: elsewhere, line: "/answer yes", owner: true, externalId: "7" };
+    expect((await harness.commands.run(given)).text).toBe("No turn waits for an answer.");
+  });
 });
