@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { check } from "./check.ts";
+
+const numbered = (count: number) => Array.from({ length: count }, (_, index) => `a${index}`).join(" ");
+
+it("starts where the call starts", () => {
+  expect(check("rm -rf *", "/srv/agent/ws/build")).toEqual({ action: "allow" });
+  expect(check("rm -rf ../*", "/srv/agent/ws/build").action).toBe("refuse");
+});
+
+it.each([
+  ["deep nesting", `${"$(".repeat(500)}rm${")".repeat(500)}`],
+  ["braces that multiply", `echo ${"{a,b}".repeat(30)}`],
+  ["very many commands", "echo a; ".repeat(5_000)],
+  ["redirections that multiply", `${"x > $(".repeat(30)}x${")".repeat(30)}`],
+  ["a variable of very many words", `x='a b c d e f ';${"x=$x$x;".repeat(10)}${"cat $x;".repeat(400)}`],
+  ["very many sequences of braces in a word", `echo ${"{1..2}".repeat(3_333)}`],
+  ["very many words of braces", `echo ${`${"{a,b}".repeat(7)} `.repeat(500)}`],
+  ["a loop over very many words", `for i in ${numbered(31)}; do rm ${"$i ".repeat(3_000)}; done`],
+  ["endless code", `python3 -c '${'"\\"'.repeat(30_000)}'`],
+])("asks instead of following %s to the end", (_, command) => {
+  expect(check(command).action).toBe("ask");
+});
+
+it.each([
+  ["functions that call each other", "f() { f; g; }; g() { f; g; h; }; h() { f; g; h; }; h"],
+  ["very many line ends", `x=$(printf '${"\n".repeat(90_000)}x'); echo $x`],
+  ["very many slashes", `ls ${"/".repeat(90_000)}x; touch ${"/*".repeat(40_000)}`],
+  ["very many stars", `cat .e${"*?".repeat(40_000)}x`],
+  ["very many words", `echo ${"a ".repeat(40_000)}`],
+  ["operators of Perl without an end", `perl -e '${"q(".repeat(9_900)}'`],
+  ["very many replacements of sed", `sed '${"s/".repeat(45_000)}' x`],
+  ["a text that doubles with each assignment", `x=a; ${"x=$x$x; ".repeat(40)} echo $x`],
+])("comes to an end for %s", (_, command) => {
+  expect(check(command)).toEqual({ action: "allow" });
+});
