@@ -7,6 +7,7 @@
 import type { Finding } from "./shell/inspection.ts";
 import { readScript } from "./shell/reader.ts";
 import { initialState } from "./shell/state.ts";
+import { WRITTEN_MARK } from "./shell/values.ts";
 
 export type SafetyDecision =
   | { readonly action: "allow" }
@@ -30,6 +31,7 @@ export function checkShellCommand(command: string, place: ShellPlace): SafetyDec
 }
 
 function findingsOf(command: string, place: ShellPlace): readonly Finding[] {
+  if (WRITTEN_MARK.test(command)) return [{ action: "ask", reason: "the command holds characters for private use" }];
   try {
     return readScript(command, initialState(place.directory), place.workspace);
   } catch (error) {

@@ -1,17 +1,21 @@
 /** Commands of the shell itself: those that change what is known about it, and those that run text. */
 
-import { type Inspector, type Invocation, operandsOf, optionValue } from "./inspection.ts";
+import { hasOption, type Inspector, type Invocation, operandsOf, optionValue } from "./inspection.ts";
 import { runText } from "./interpreters.ts";
 import { absolutePath, isStandardInput, readingOf } from "./paths.ts";
 import { checkReadPath } from "./reading.ts";
 import { assign, valuesOf } from "./state.ts";
 import { SILENCE, type Stream, textStream, textsOf } from "./streams.ts";
-import { bounded, COMPUTED, HOME, PROCESS } from "./values.ts";
-import { define, splitAssignment } from "./variables.ts";
+import { bounded, COMPUTED, HOME, PROCESS, VALUE } from "./values.ts";
+import { COMMAND_IN_INDEX, define, HIDDEN_IN_INDEX, splitAssignment } from "./variables.ts";
+
+/** Builtins that take names of variables, which may have an index, or that count. */
+const COUNTING = new Set("[ declare export let local mapfile printf read readonly test typeset unset wait".split(" "));
 
 /** What the builtin prints; null when the command is no builtin that is followed. */
 export function readBuiltin(invocation: Invocation, inspector: Inspector): Stream | null {
   const { program, args, input, state } = invocation;
+  if (COUNTING.has(program) && args.some((arg) => COMMAND_IN_INDEX.test(arg))) inspector.ask(HIDDEN_IN_INDEX);
   switch (program) {
     case "cd":
     case "pushd":
@@ -39,25 +43,33 @@ export function readBuiltin(invocation: Invocation, inspector: Inspector): Strea
       return SILENCE;
     }
     case "alias":
-      for (const definition of operandsOf(args)) inspector.script(splitAssignment(definition)[1] ?? definition, state);
+    case "hash":
+    case "shopt":
+      if (args.some((arg) => /=|^(-p|expand_aliases|lastpipe)$/.test(arg)))
+        inspector.ask(`${program} gives a word another meaning`);
       return SILENCE;
     case "export":
     case "declare":
     case "typeset":
     case "local":
     case "readonly":
-      // A reference (-n) is another name of a variable.
-      if (args.some((arg) => /^-[a-zA-Z]*n/.test(arg))) state.sourced = true;
-      for (const definition of operandsOf(args)) define(definition, state, inspector);
+      if (hasOption(args, "n")) inspector.ask("a reference is another name of a variable");
+      for (const definition of operandsOf(args)) {
+        const [name] = splitAssignment(definition);
+        if (/^(local|declare|typeset)$/.test(program) && !hasOption(args, "g") && state.locals?.has(name) === false)
+          state.locals.set(name, state.variables.get(name));
+        define(definition, state, inspector);
+        // Other letters, keys or numbers than those that are written.
+        if (hasOption(args, "aAilu") && state.variables.has(name))
+          setComputed(name, [hasOption(args, "i") ? VALUE : COMPUTED]);
+      }
       return SILENCE;
-    case "compgen":
-    case "complete": {
-      const code = optionValue(args, "-C");
-      if (code !== undefined) inspector.script(code, state);
-      return SILENCE;
-    }
     case "unset":
-      for (const name of operandsOf(args)) define(`${name}=`, state, inspector);
+      for (const name of operandsOf(args)) {
+        state.shadowed.add(name);
+        if (state.conditional > 0) assign(state, name, [""]);
+        else state.variables.delete(name);
+      }
       return SILENCE;
     case "set": {
       const end = args.indexOf("--");
@@ -70,8 +82,10 @@ export function readBuiltin(invocation: Invocation, inspector: Inspector): Strea
       return SILENCE;
     case "read": {
       const names = operandsOf(args, "-d -i -n -N -p -t -u -a");
-      // One variable takes whole lines; which part of a line several take is left to a run.
-      const lines = names.length > 1 ? [COMPUTED] : textsOf(input).flatMap((text) => text.trim().split("\n"));
+      // One variable takes whole lines; which part of a line several take is left to a run, as other descriptors are.
+      const isWhole =
+        names.length < 2 && !hasOption(args, "u") && (hasOption(args, "r") || !textsOf(input).join("").includes("\\"));
+      const lines = isWhole ? textsOf(input).flatMap((text) => text.trim().split("\n")) : [COMPUTED];
       for (const name of [...names, optionValue(args, "-a") ?? "REPLY"]) setComputed(name, bounded(lines));
       return SILENCE;
     }
@@ -79,7 +93,7 @@ export function readBuiltin(invocation: Invocation, inspector: Inspector): Strea
     case "readarray":
     case "getopts":
       for (const name of operandsOf(args, "-d -n -O -s -u -C -c")) setComputed(name, [COMPUTED]);
-      return SILENCE;
+      return null;
     case "printf": {
       const variable = optionValue(args.slice(0, 2), "-v");
       if (variable === undefined) return null;

@@ -7,6 +7,7 @@ import type { Inspector } from "./inspection.ts";
 import { checkPaths, deletionReason, readable } from "./paths.ts";
 import { isSecretPath } from "./secrets.ts";
 import type { ShellState } from "./state.ts";
+import type { Stream } from "./streams.ts";
 import { COMPUTED, HOME } from "./values.ts";
 
 const STARTS_PROGRAMS =
@@ -17,6 +18,9 @@ const DECODES =
   /\b(b64decode|a85decode|atob|fromhex|unhexlify|decode64|decode_base64|base64_decode|unpack1?|fromBase64)\b|["'](base64|hex|rot13)["']/;
 const RUNS_TEXT =
   /\b(exec|eval|Function|compile|system|popen|execSync|spawnSync|subprocess|vm\.run\w*|runInThisContext|loadstring|assert)\b/;
+/** It runs what a variable, a field or the standard input holds. */
+const RUNS_VARIABLE = /\bsystem\s*\(\s*[\w$@]+\s*\)/;
+const RUNS_READ = [/\b(exec|eval|system)\b/, /\bstdin\b|<>/i];
 const FORKS_FOREVER =
   /\bfork\b[\s()]*(while|until)\b[\s()]*\w*fork|(while|until|loop|for)\b[^\n]{0,40}[\s{:(]+(os\.|Process\.)?fork\b/;
 /** Letters that are written by their numbers, to hide what they spell. */
@@ -35,6 +39,8 @@ export function inspectCode(code: string, state: ShellState, inspector: Inspecto
   if (code.includes(COMPUTED)) inspector.ask("a part of the code that it runs is computed while it runs");
   if (FORKS_FOREVER.test(code)) inspector.refuse("it starts itself over and over (fork bomb)");
   if (DECODES.test(code) && RUNS_TEXT.test(code)) inspector.refuse("it runs text that is decoded while it runs");
+  if (RUNS_VARIABLE.test(code) || RUNS_READ.every((part) => part.test(code)))
+    inspector.ask("the code runs text that it reads or computes");
   const literals = literalsOf(code);
   for (const literal of literals) {
     if (HIDDEN_LETTERS.test(literal)) inspector.ask("the code that it runs hides letters by their numbers");
@@ -54,8 +60,8 @@ export function inspectCode(code: string, state: ShellState, inspector: Inspecto
 }
 
 /** Text that may be a command. Most is none: only certain danger counts, unless it computes a part of itself. */
-export function inspectLiteral(text: string, state: ShellState, inspector: Inspector): void {
-  const inspect = () => inspector.script(text, state);
+export function inspectLiteral(text: string, state: ShellState, inspector: Inspector, input?: Stream): void {
+  const inspect = () => inspector.script(text, state, input);
   if (SUBSTITUTION.test(text)) inspect();
   else inspector.certain(inspect);
 }

@@ -2,23 +2,9 @@
 
 import { posix } from "node:path";
 import { type Inspector, type Invocation, operandsFrom, operandsOf, optionValue } from "./inspection.ts";
-import { checkPaths, deletionReason, writeReason } from "./paths.ts";
+import { checkPaths, deletionReason, isStandardInput, readingOf, writeReason } from "./paths.ts";
 import { type Stream, textsOf } from "./streams.ts";
 import { COMPUTED, VALUE } from "./values.ts";
-
-/** Options whose value is a command line. */
-const COMMAND_OPTIONS: Readonly<Record<string, string>> = {
-  flock: "-c --command",
-  man: "-P --pager -H --html",
-  rsync: "-e --rsh --rsync-path",
-  script: "-c --command",
-  zip: "-TT --unzip-command",
-};
-/** The same where it begins the value, in a form of its own. */
-const TAR_COMMAND =
-  /^--(?:checkpoint-action=exec|to-command|use-compress-program|rmt-command|rsh-command|info-script|new-volume-script)=(.*)$/s;
-const SSH_COMMAND = /^(?:-o)?\s*(?:ProxyCommand|LocalCommand|KnownHostsCommand)[\s=]+(?!none$)(.*)$/is;
-const GIT_COMMAND = /^(?:[^=]*(?:pager|editor|command|helper|textconv|external)[^=]*=!?|[^=]*=!)(.*)$/is;
 
 const SSH_VALUED = "-b -c -D -E -e -F -i -J -L -l -m -o -p -R -S -W -w";
 const XARGS_VALUED =
@@ -28,9 +14,6 @@ const XARGS_VALUED =
 export function checkDispatcher(invocation: Invocation, inspector: Inspector): Stream | null {
   const { program, args, input, state } = invocation;
   const printed: Stream = { kind: "program", program };
-  const options = COMMAND_OPTIONS[program];
-  const command = options && optionValue(args, ...options.split(" "));
-  if (command !== undefined) inspector.script(command, state);
   switch (program) {
     case "find":
     case "gfind":
@@ -51,38 +34,18 @@ export function checkDispatcher(invocation: Invocation, inspector: Inspector): S
     case "parallel":
       checkXargs(invocation, inspector);
       return printed;
-    case "watch":
-      return inspector.script(operandsFrom(args, "-n --interval -q").join(" "), state);
-    case "flock":
-      return command === undefined
-        ? inspector.command(operandsFrom(args, "-w -E --timeout").slice(1), state, input)
-        : null;
-    case "ssh":
-    case "scp":
-    case "sftp": {
-      for (const arg of args) {
-        const option = SSH_COMMAND.exec(arg)?.[1];
-        if (option !== undefined) inspector.script(option, state);
-      }
-      if (program !== "ssh") return null;
+    case "ssh": {
       const remote = operandsFrom(args, SSH_VALUED).slice(1);
       if (remote.length > 0) inspector.script(remote.join(" "), state, input);
-      return printed;
+      return null;
     }
-    case "git":
-      for (const [at, arg] of args.entries()) {
-        const value = arg === "-c" ? GIT_COMMAND.exec(args[at + 1] ?? "")?.[1] : undefined;
-        if (value !== undefined) inspector.script(value, state);
-      }
+    case "make":
+    case "gmake": {
+      const file = optionValue(args, "-f", "--file", "--makefile");
+      const rules = file === undefined ? undefined : isStandardInput(file) ? input : readingOf(file, state);
+      if (rules && rules.kind !== "file") inspector.ask("make runs what another command prints");
       return null;
-    case "tar":
-    case "bsdtar":
-    case "gtar":
-      for (const arg of args) {
-        const action = TAR_COMMAND.exec(arg)?.[1];
-        if (action !== undefined) inspector.script(action, state);
-      }
-      return null;
+    }
     default:
       return null;
   }

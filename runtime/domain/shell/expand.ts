@@ -14,7 +14,9 @@ import {
 import { expandBraces } from "./braces.ts";
 import { matchesGlob } from "./glob.ts";
 import { assign, type ShellState, valuesOf } from "./state.ts";
+import type { Stream } from "./streams.ts";
 import { bounded, COMPUTED, choicesOf, isMarked, PROCESS, VALUE } from "./values.ts";
+import { COMMAND_IN_INDEX, HIDDEN_IN_INDEX } from "./variables.ts";
 
 /** One possible outcome: the fields (arguments) that the word becomes, none included. */
 export type Fields = readonly string[];
@@ -43,10 +45,10 @@ interface Piece {
 }
 type Chosen = readonly { readonly text: string; readonly split: boolean }[];
 
-/** `outputsOf` inspects a substituted script and returns what it may print. `onTooMany` is called for a word that becomes too many words. */
+/** `outputsOf` inspects a substituted script and returns what it may print. `ask` is called for what cannot be followed. */
 export function createExpander(
-  outputsOf: (script: ParsedScript, state: ShellState) => readonly string[],
-  onTooMany: () => void,
+  outputsOf: (script: ParsedScript, state: ShellState, input?: Stream) => readonly string[],
+  ask: (reason: string) => void,
 ): Expander {
   const braceWork = { chars: 0 };
 
@@ -54,7 +56,7 @@ export function createExpander(
     if (!word.parts) return [[plainText(word, state)]];
     const braced = expandBraces(word, braceWork);
     if (braced === "too many") {
-      onTooMany();
+      ask("a word of the command becomes too many words");
       return [[COMPUTED]];
     }
     if (braced) return [braced.flatMap((part) => fields(part, state).flat())];
@@ -72,8 +74,9 @@ export function createExpander(
 
   function pieces(parts: readonly WordPart[], state: ShellState): Piece[] {
     return parts.map((part, index) => {
-      const atStart = index === 0 && part.type === "Literal" && part.text.startsWith("~");
-      return atStart ? literal(expandTilde(part.value, state)) : piece(part, state, false);
+      return index === 0 && part.type === "Literal"
+        ? literal(expandTilde(part.text, part.value, state))
+        : piece(part, state, false);
     });
   }
 
@@ -100,7 +103,9 @@ export function createExpander(
         return { texts: bounded(outputs), split: !quoted };
       }
       case "ProcessSubstitution": {
-        const outputs = part.script ? outputsOf(part.script, state) : [COMPUTED];
+        // `>(...)` reads what some command will print.
+        const from: Stream | undefined = part.operator === ">" ? { kind: "program", program: "a command" } : undefined;
+        const outputs = part.script ? outputsOf(part.script, state, from) : [COMPUTED];
         return { texts: outputs.map((text) => PROCESS + text), split: false };
       }
       case "ArithmeticExpansion":
@@ -125,12 +130,14 @@ export function createExpander(
       return values.map((value) => withoutMatch(value, operand.text, operator));
     }
     nestedScripts(part, state);
+    if (operation?.type === "Transform" && operation.operand.text === "P") ask("a variable is expanded as a script is");
     return [prefix === "#" ? VALUE : COMPUTED];
   }
 
   function nestedScripts(node: SyntaxNode, state: ShellState): void {
     forEachChild(node, (child) => {
       if (child.type === "Script") outputsOf(child, state);
+      else if (child.type === "Word" && COMMAND_IN_INDEX.test(child.value)) ask(HIDDEN_IN_INDEX);
       else if (child.type !== "CompoundList") nestedScripts(child, state);
     });
   }
@@ -146,7 +153,7 @@ function isList(part: WordPart): boolean {
 
 /** A word in which nothing but a tilde is expanded. */
 function plainText(word: Word, state: ShellState): string {
-  return word.text.startsWith("~") ? expandTilde(word.value, state) : word.value;
+  return expandTilde(word.text, word.value, state);
 }
 
 function literal(text: string): Piece {
@@ -224,13 +231,17 @@ function withoutMatch(value: string, pattern: string, operator: string): string 
   return value;
 }
 
-function expandTilde(text: string, state: ShellState): string {
-  const [prefix = "", ...rest] = text.split("/");
+/** `~`, `~/x`, and the same as the value of what looks like an assignment (`of=~/x`). */
+function expandTilde(written: string, value: string, state: ShellState): string {
+  const start = /^(?:\w+=)?(?=~)/.exec(written)?.[0];
+  if (start === undefined) return value;
+  const text = value.slice(start.length);
+  const [, prefix = "", rest = ""] = /^([^/:]*)(.*)$/s.exec(text) ?? [];
   const variables: Readonly<Record<string, string>> = { "~": "HOME", "~+": "PWD", "~-": "OLDPWD" };
   const variable = variables[prefix];
   const named = prefix === "~root" ? "/root" : `/home/${prefix.slice(1)}`;
   const [only = COMPUTED, ...more] = variable === undefined ? [named] : valuesOf(state, variable);
-  return [more.length > 0 ? COMPUTED : only, ...rest].join("/");
+  return start + (more.length > 0 ? COMPUTED : only) + rest;
 }
 
 /** As the shell does with what a substitution printed. (A regular expression takes quadratic time for many line ends.) */

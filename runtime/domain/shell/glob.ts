@@ -1,8 +1,12 @@
 /** Matches names against shell globs, in time proportional to both: patterns come from commands and may be made to be slow. */
 
+/** A star, a question mark or a bracket, in which `]` may be first and classes (`[:alpha:]`) may be. */
+export const WILD = /\*|\?|\[\]?(?:\[:\w{0,9}:\]|[^\]]){0,64}\]/;
+const TOKEN = new RegExp(`\\*+|${WILD.source}|[\\s\\S]`, "g");
+
 /** `*`, `?` and `[...]` (which counts as any one character); everything else is literal. */
 export function matchesGlob(pattern: string, name: string): boolean {
-  const tokens = pattern.match(/\*+|\[[^\]]+\]|[\s\S]/g) ?? [];
+  const tokens = pattern.match(TOKEN) ?? [];
   let token = 0;
   let letter = 0;
   let star = -1;
@@ -27,5 +31,5 @@ export function matchesGlob(pattern: string, name: string): boolean {
 }
 
 export function isGlob(text: string): boolean {
-  return /[*?]|\[[^\]]+\]/.test(text);
+  return WILD.test(text);
 }

@@ -27,6 +27,8 @@ export interface Inspector {
   later(work: () => void): void;
   /** What `work` finds counts only where it is known to be dangerous, not where it is undecidable. */
   certain(work: () => void): void;
+  /** What `work` finds may never be run: where it is known to be dangerous, it is asked about. */
+  doubtful(work: () => void): void;
   /** Reads `text` as a script, in a shell of its own that starts as `state`; what it prints. Where `text` is computed, it asks. */
   script(text: string, state: ShellState, input?: Stream): Stream;
   /** The same in this very shell: it keeps what the text changes. */
@@ -42,7 +44,7 @@ export function operandsOf(args: readonly string[], valued?: string): readonly s
   for (let at = 0; at < args.length; at += 1) {
     const arg = args[at] ?? "";
     if (arg === "--") return [...operands, ...args.slice(at + 1)];
-    if (options?.includes(arg)) at += 1;
+    if (options && (options.includes(arg) || endsInValued(arg, options))) at += 1;
     else if (arg === "-" || !arg.startsWith("-")) operands.push(arg);
   }
   return operands;
@@ -79,10 +81,15 @@ export function hasOption(args: readonly string[], letters: string, ...long: rea
 export function optionValue(args: readonly string[], ...names: readonly string[]): string | undefined {
   for (const [at, arg] of args.entries()) {
     for (const name of names) {
-      if (arg === name) return args[at + 1];
+      if (arg === name || (name.length === 2 && endsInValued(arg, [name]))) return args[at + 1];
       if (name.startsWith("--") && arg.startsWith(`${name}=`)) return arg.slice(name.length + 1);
       if (!name.startsWith("--") && name.length === 2 && arg.startsWith(name)) return arg.slice(2);
     }
   }
   return undefined;
+}
+
+/** A table whose keys are names of programs, with blanks between them. */
+export function byProgram<Entry>(table: Readonly<Record<string, Entry>>): ReadonlyMap<string, Entry> {
+  return new Map(Object.entries(table).flatMap(([names, entry]) => names.split(" ").map((name) => [name, entry])));
 }

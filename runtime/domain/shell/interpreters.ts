@@ -1,7 +1,7 @@
 /** Programs that run text: from an argument, from a file, or from what is piped into them. */
 
 import { inspectCode } from "./code.ts";
-import { type Inspector, type Invocation, operandsFrom } from "./inspection.ts";
+import { type Inspector, type Invocation, operandsFrom, optionValue } from "./inspection.ts";
 import { isStandardInput, readingOf } from "./paths.ts";
 import { fork } from "./state.ts";
 import type { Stream } from "./streams.ts";
@@ -14,6 +14,8 @@ interface Interpreter {
   readonly longCode?: RegExp;
   /** Options that take the next word with them. */
   readonly valued?: string;
+  /** Options whose value is a file with a program. */
+  readonly files?: string;
   /** The first operand is a program, not a file. */
   readonly programFirst?: boolean;
 }
@@ -23,6 +25,7 @@ const SHELL: Interpreter = {
   code: "c",
   longCode: /^--command(?:=(.*))?$/s,
   valued: "-o +o -O +O --rcfile --init-file",
+  files: "--rcfile --init-file",
 };
 const PYTHON: Interpreter = { language: "code", code: "c", valued: "-W -X" };
 const NODE: Interpreter = {
@@ -34,11 +37,13 @@ const NODE: Interpreter = {
 const AWK: Interpreter = {
   language: "code",
   code: "",
-  valued: "-v -F -f --assign --field-separator",
+  longCode: /^--source(?:=(.*))?$/s,
+  valued: "-v -F -f --assign --field-separator --file",
+  files: "-f --file",
   programFirst: true,
 };
 const INTERPRETERS: readonly [names: string, interpreter: Interpreter][] = [
-  ["sh ash bash dash fish ksh mksh rbash zsh pwsh", SHELL],
+  ["sh ash bash csh dash fish ksh mksh rbash tcsh zsh pwsh", SHELL],
   ["python pypy", PYTHON],
   ["node nodejs bun tsx deno", NODE],
   ["perl", { language: "code", code: "eE", valued: "-I -M" }],
@@ -62,8 +67,9 @@ export function checkInterpreter(invocation: Invocation, inspector: Inspector): 
     const outputs = codes.map((code) => runCode(interpreter, code, operands, invocation, inspector));
     return interpreter.language === "shell" ? (outputs.at(-1) ?? printed) : printed;
   }
-  if (interpreter.programFirst) return printed;
-  const file = operands[0];
+  const given = interpreter.files && optionValue(args, ...interpreter.files.split(" "));
+  if (interpreter.programFirst && given === undefined) return printed;
+  const file = given ?? operands[0];
   const stream = fromInput || file === undefined || isStandardInput(file) ? input : readingOf(file, state);
   if (stream.kind === "program")
     inspector.refuse(`${program} runs what ${stream.program} prints without anyone having looked at it`);
@@ -91,7 +97,8 @@ function runCode(
   invocation: Invocation,
   inspector: Inspector,
 ): Stream {
-  const state = fork(invocation.state);
+  // Whether it has the functions of the shell is not known.
+  const state = { ...fork(invocation.state), shadowed: new Set(invocation.state.functions.keys()) };
   // `sh -c text name first second`: the first operand is $0.
   state.positional = operands.slice(1);
   if (operands[0] !== undefined) state.variables.set("0", [operands[0]]);

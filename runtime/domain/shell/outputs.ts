@@ -6,7 +6,7 @@
 import { posix } from "node:path";
 import { isWithin } from "../workspace-path.ts";
 import { hasOption, type Invocation, operandsOf } from "./inspection.ts";
-import { readingOf } from "./paths.ts";
+import { isStandardInput, readingOf } from "./paths.ts";
 import { isSecretPath } from "./secrets.ts";
 import type { ShellState } from "./state.ts";
 import { concatenate, SILENCE, type Stream, textStream } from "./streams.ts";
@@ -39,7 +39,7 @@ const GIT_VALUES: readonly RegExp[] = [
 ];
 /** They print names; which ones, their words say. */
 const NAMING = new Set(
-  "ls mktemp which command type basename dirname realpath readlink npm git cut grep rg head tail sort uniq".split(" "),
+  "ls mktemp which command basename dirname realpath readlink npm git cut grep rg head tail sort uniq".split(" "),
 );
 /** They print some of the names that they read, unchanged. */
 const SELECTORS = new Set(["head", "tail", "sort", "uniq"]);
@@ -49,11 +49,13 @@ const PRINT_NOTHING = new Set(["true", "false", ":", "test", "[", "mkdir", "touc
 export function outputOf(invocation: Invocation, workspace: string): Stream {
   const { program, args, input, state } = invocation;
   if (PRINT_NOTHING.has(program)) return SILENCE;
-  if (program === "echo") return textStream(echoed(args));
+  if (program === "echo") return textStream(...echoed(args));
   if (program === "printf") return textStream(formatted(args[0] === "--" ? args.slice(1) : args));
   if (program === "cat") {
-    const files = args.filter((arg) => !arg.startsWith("-"));
-    return files.length > 0 ? files.map((file) => readingOf(file, state)).reduce(concatenate) : input;
+    const files = args.filter((arg) => arg === "-" || !arg.startsWith("-"));
+    return files.length > 0
+      ? files.map((file) => (isStandardInput(file) ? input : readingOf(file, state))).reduce(concatenate)
+      : input;
   }
   noteWrittenFiles(invocation);
   if (program === "tee") return input;
@@ -63,14 +65,15 @@ export function outputOf(invocation: Invocation, workspace: string): Stream {
 }
 
 /** What `echo` prints. */
-function echoed(args: readonly string[]): string {
+function echoed(args: readonly string[]): readonly string[] {
   const first = args.findIndex((arg) => !/^-[neE]+$/.test(arg));
   const [options, words] = first === -1 ? [args, []] : [args.slice(0, first), args.slice(first)];
   const text = words.join(" ");
   // Some shells read escapes without the option, too.
   if (/\\[0cxuU]/.test(text) || (text.includes("\\") && options.some((option) => option.includes("e"))))
-    return COMPUTED;
-  return options.some((option) => option.includes("n")) ? text : `${text}\n`;
+    return [COMPUTED];
+  const ended = options.some((option) => option.includes("n")) ? text : `${text}\n`;
+  return [...new Set([ended, ended.replaceAll("\\n", "\n")])];
 }
 
 /** What `printf` prints for a format of plain text, or of `%s` alone. */
@@ -98,7 +101,6 @@ function namesOf({ program, args, input, state }: Invocation, workspace: string)
       return args.every((arg) => /^-[dqu]+$|^--(directory|quiet)$/.test(arg)) ? `/tmp/${VALUE}` : undefined;
     case "which":
     case "command":
-    case "type":
       return `/usr/bin/${posix.basename(operands.at(-1) ?? "")}`;
     case "basename":
       return operands.length === args.length && args.length < 3 ? posix.basename(only, args[1]) : undefined;

@@ -2,6 +2,7 @@
 
 import { posix } from "node:path";
 import { isWithin } from "../workspace-path.ts";
+import { isGlob, matchesGlob } from "./glob.ts";
 import type { Inspector } from "./inspection.ts";
 import type { ShellState } from "./state.ts";
 import { type Stream, textStream } from "./streams.ts";
@@ -15,12 +16,15 @@ export function absolutePath(path: string, state: ShellState): string {
 /** What is read from this path: a process substitution, a file of the script's own making, or one that was there. */
 export function readingOf(path: string, state: ShellState): Stream {
   if (path.startsWith(PROCESS)) return textStream(path.slice(PROCESS.length));
-  return state.files.get(absolutePath(path, state)) ?? { kind: "file" };
+  const absolute = absolutePath(path, state);
+  if (/^(\/dev|\/proc\/[^/]+)\/fd\//.test(absolute)) return { kind: "program", program: "another descriptor" };
+  const named = isGlob(absolute) ? [...state.files.keys()].find((name) => matchesGlob(absolute, name)) : absolute;
+  return state.files.get(named ?? absolute) ?? { kind: "file" };
 }
 
 /** Whether the path is the standard input under another name. */
 export function isStandardInput(path: string): boolean {
-  return path === "-" || /^\/dev\/(stdin|fd\/0)$|^\/proc\/(self|\$\$)\/fd\/0$/.test(path);
+  return path === "-" || /^\/dev\/(stdin|fd\/0)$|^\/proc\/[^/]+\/fd\/0$/.test(posix.normalize(path));
 }
 
 /** A path as a person reads it. */
@@ -97,7 +101,8 @@ export function deletionReason(path: string, directories: readonly string[], wor
 
 /** Why this must not be written to; null where it may. */
 export function writeReason(path: string, directories: readonly string[], workspace: string): string | null {
-  if (path.length <= MAX_PATH_CHARS && STARTUP_FILES.test(posix.normalize(path)))
+  const places = path.startsWith("/") ? [path] : directories.map((from) => posix.join(from, path));
+  if (path.length <= MAX_PATH_CHARS && places.some((place) => STARTUP_FILES.test(posix.normalize(place))))
     return "it would change what runs at the next login";
   return firstReason(territoriesOf(path, directories, workspace), {
     root: "it would write to the root directory",
@@ -108,7 +113,7 @@ export function writeReason(path: string, directories: readonly string[], worksp
 }
 
 const STARTUP_FILES = new RegExp(
-  `^${HOME}/(\\.ssh/|\\.(bashrc|bash_profile|bash_login|profile|zshrc|zprofile|zshenv)$|\\.config/(autostart|systemd)/)`,
+  `^${HOME}/(\\.ssh(/|$)|\\.(bashrc|bash_profile|bash_login|profile|zshrc|zprofile|zshenv)$|\\.config/(autostart|systemd)/)`,
 );
 
 /** Why permissions or owners below this must not be changed as a whole; null where they may. */

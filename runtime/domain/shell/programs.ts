@@ -1,17 +1,44 @@
 /** The rules for single programs: what each must not be called with, whatever brought the call about. */
 
+import { posix } from "node:path";
 import { inspectLiteral } from "./code.ts";
 import { checkDispatcher } from "./dispatchers.ts";
-import { hasOption, type Inspector, type Invocation, operandsOf, optionValue } from "./inspection.ts";
+import { byProgram, hasOption, type Inspector, type Invocation, operandsOf, optionValue } from "./inspection.ts";
 import { checkInterpreter } from "./interpreters.ts";
-import { checkPaths, deletionReason, ownershipReason, readable, territoriesOf, writeReason } from "./paths.ts";
-import { CONTAINER_TOOLS, checkReading } from "./reading.ts";
+import {
+  absolutePath,
+  checkPaths,
+  deletionReason,
+  ownershipReason,
+  readable,
+  territoriesOf,
+  writeReason,
+} from "./paths.ts";
+import { CONTAINER_TOOLS, checkReading, isText } from "./reading.ts";
 import { isSecretPath } from "./secrets.ts";
+import { checkSed, sedScripts } from "./sed.ts";
 import { fork } from "./state.ts";
 import type { Stream } from "./streams.ts";
-import { COMPUTED } from "./values.ts";
+import { COMPUTED, HOME, isMarked } from "./values.ts";
 import { define } from "./variables.ts";
-import { splitStringOf, unwrap } from "./wrappers.ts";
+import { unwrap } from "./wrappers.ts";
+
+/** What the arguments of any program may begin, when it runs them. */
+const STARTERS = new Set(
+  "awk base64 bash cat chmod chown cp curl dash dd doas env eval find git grep head kill less mkfs more mv nc node nohup od perl python python3 rm ruby sed sh shred sort ssh strings sudo tac tail tee timeout truncate wget xargs xxd zsh".split(
+    " ",
+  ),
+);
+const STARTER_IN_TEXT = new RegExp(`((?<![\\w.-])|(?<=^-\\w))(${[...STARTERS].join("|")})\\s.*`, "s");
+const MAX_STARTS = 8;
+/** The root, the home directory and what shows the whole machine, mounted into a container. */
+const CONTAINER_MOUNT = new RegExp(
+  `(^(-v|--volume=)?MOUNTED:|(^|[,=])(src|source)=MOUNTED(,|$))`.replaceAll(
+    "MOUNTED",
+    `(/|${HOME}|/(etc|root|home|var/run/docker\\.sock|run/docker\\.sock|proc|sys|dev))/?`,
+  ),
+);
+const CONTAINER_RIGHTS = /(^| )--(privileged(=true)?|pid[= ]host|cap-add[= ](all|(cap_)?sys_admin))( |$)/i;
 
 type Rule = (invocation: Invocation, inspector: Inspector) => void;
 
@@ -38,7 +65,7 @@ const FORBIDDEN = byProgram({
 /** Programs that are refused with a certain first operand (`verb`), word, or without one. */
 const CALLS = byProgram<readonly [what: "verb" | "word" | "without", pattern: RegExp, reason: string][]>({
   init: [["verb", /^[0-6sS]$/, STOPS]],
-  systemctl: [
+  "systemctl loginctl": [
     [
       "verb",
       /^(poweroff|reboot|halt|kexec|suspend|hibernate|hybrid-sleep|rescue|emergency|isolate|exit|default|soft-reboot)$/,
@@ -54,6 +81,7 @@ const CALLS = byProgram<readonly [what: "verb" | "word" | "without", pattern: Re
       "it would change the firewall",
     ],
   ],
+  "pkill killall": [["word", /^(-[uU].*|--e?uid.*|[.*^$]*)$/, ENDS_ALL]],
   "nc ncat netcat": [["word", /^-[a-zA-Z]*[ec]|^--((sh-|lua-)?exec)(=|$)/, GIVES_SHELL]],
   socat: [["word", /^(exec|system|shell):/i, GIVES_SHELL]],
   zpool: [["verb", /^(destroy|labelclear)$/, DISKS]],
@@ -65,10 +93,15 @@ const RULES = byProgram<Rule>({
   "rm rmdir unlink shred srm trash": ({ args, state }, inspector) =>
     checkPaths(operandsOf(args, "-n -s --iterations --size"), state, inspector, deletionReason, "what it deletes"),
   "chmod chown chgrp setfacl chattr": ({ program, args, state }, inspector) => {
-    const operands = operandsOf(args, "-m -x -M -X --reference");
-    const all = program === "setfacl" || args.some((arg) => arg.startsWith("--reference"));
-    const paths = all ? operands : operands.slice(1);
-    checkPaths(paths, state, inspector, ownershipReason, "whose permissions it changes");
+    // A mode or an owner names nothing outside of the directory, and may be an option (`chmod -w x`).
+    const [first = "", ...paths] = operandsOf(args, program === "setfacl" ? "-m -M -X" : "");
+    checkPaths(
+      isMarked(first) ? paths : [first, ...paths],
+      state,
+      inspector,
+      ownershipReason,
+      "whose permissions it changes",
+    );
   },
   dd: ({ args, state }, inspector) =>
     writeTo(
@@ -79,10 +112,14 @@ const RULES = byProgram<Rule>({
   tee: ({ args, state }, inspector) => writeTo(operandsOf(args), state, inspector),
   truncate: ({ args, state }, inspector) => writeTo(operandsOf(args, "-s -r"), state, inspector),
   sed: ({ args, state }, inspector) => {
-    for (const command of sedCommands(args)) inspectLiteral(command, state, inspector);
+    for (const script of sedScripts(args)) checkSed(script, state, inspector);
     if (hasOption(args, "i", "--in-place")) writeTo(operandsOf(args, "-e -f"), state, inspector);
   },
   "cp install ln": destination,
+  "tar bsdtar gtar": ({ args, state }, inspector) => {
+    const extracts = args.some((arg, at) => (at === 0 ? /^-?[a-zA-Z]*x/ : /^(-[a-zA-Z]*x|--(extract|get)$)/).test(arg));
+    if (extracts) writeTo([optionValue(args, "-C", "--directory") ?? "."], state, inspector);
+  },
   rsync: (invocation, inspector) => {
     destination(invocation, inspector);
     if (invocation.args.some((arg) => /^--(delete|remove)/.test(arg)))
@@ -115,15 +152,20 @@ const RULES = byProgram<Rule>({
     if (targets.some((target) => target === "-1" || target === "1")) inspector.refuse(ENDS_ALL);
   },
   // A container with the host's root, its container socket or all rights is a way around every other rule.
-  "docker podman nerdctl": ({ args }, inspector) => {
-    const opens = args.some(
-      (arg) =>
-        /^--(privileged|pid=host|cap-add=(all|sys_admin))$/i.test(arg) ||
-        /(^|[=,])(\/|\/(etc|root|home|var\/run\/docker\.sock|run\/docker\.sock|proc|sys|dev))(:|,|$)/.test(arg),
-    );
+  "docker docker-compose podman nerdctl": ({ args }, inspector) => {
+    const opens = CONTAINER_RIGHTS.test(args.join(" ")) || args.some((arg) => CONTAINER_MOUNT.test(arg));
     if (opens && args.some((arg) => arg === "run" || arg === "create" || arg === "exec"))
       inspector.refuse("it would start a container with access to the whole machine");
   },
+});
+
+/** Options whose value is a file or a directory that is written to. */
+const OUTPUTS = byProgram({
+  curl: "-o --output --output-dir -D --dump-header -c --cookie-jar",
+  wget: "-O --output-document -P --directory-prefix -o --output-file",
+  "gcc g++ cc c++ clang clang++ sort": "-o --output",
+  openssl: "-out",
+  "unzip patch": "-d",
 });
 
 /** Applies every rule to one command. Returns what it prints where a rule has determined it (a wrapped command's output), else null. */
@@ -133,13 +175,14 @@ export function checkInvocation(invocation: Invocation, inspector: Inspector): S
   const asksForHelp = args.length === 1 && /^--(help|version)$/.test(args[0] ?? "");
   if (forbidden && !asksForHelp) inspector.refuse(`${program}: ${forbidden}`);
 
-  const split = splitStringOf(program, args);
-  if (split !== null) return inspector.script(split, state, input);
   const inner = unwrap(program, args);
   if (inner) {
     const own = program === "env" ? fork(state) : state;
-    if (program === "env") for (const arg of args.slice(0, -inner.length)) define(arg, own, inspector);
-    return inner.length > 0 ? inspector.command(inner, own, input) : null;
+    const options = args.slice(0, args.length - inner.length);
+    if (program === "env") for (const arg of options) define(arg, own, inspector);
+    const directory = program === "env" ? optionValue(options, "-C", "--chdir") : undefined;
+    if (directory !== undefined) own.directories = [absolutePath(directory, state)];
+    if (inner.length > 0) return inspector.command(inner, own, input);
   }
 
   for (const [what, pattern, reason] of CALLS.get(program) ?? []) {
@@ -147,36 +190,42 @@ export function checkInvocation(invocation: Invocation, inspector: Inspector): S
     if (words.some((word) => pattern.test(word)) === (what !== "without")) inspector.refuse(reason);
   }
   RULES.get(program)?.(invocation, inspector);
+  const outputs = (OUTPUTS.get(program) ?? "").split(" ").flatMap((option) => optionValue(args, option) ?? []);
+  writeTo(
+    outputs.filter((path) => path !== "-"),
+    state,
+    inspector,
+  );
   const ruled = (RULES.has(program) || CALLS.has(program)) && !CONTAINER_TOOLS.has(program);
   if (ruled && args.some((arg) => arg.includes(COMPUTED)))
     inspector.ask(`what ${program} is called with is computed while it runs`);
   checkReading(invocation, inspector);
-  return checkInterpreter(invocation, inspector) ?? checkDispatcher(invocation, inspector);
+  const printed = checkInterpreter(invocation, inspector) ?? checkDispatcher(invocation, inspector);
+  if (!printed && !isText(program, args)) checkGiven(invocation, inspector);
+  return printed;
+}
+
+/** Whether the program is a wrapper is not known: a word that names a program may begin a command, also inside of a text. */
+function checkGiven({ args, state, input }: Invocation, inspector: Inspector): void {
+  // A name alone is a topic (`man sudo`); a shell alone reads its input.
+  const isStart = (name: string, at: number) => STARTERS.has(name) && (at < args.length - 1 || !FORBIDDEN.has(name));
+  const starts = args.flatMap((arg, at) => (isStart(posix.basename(arg), at) ? [at] : [])).slice(0, MAX_STARTS);
+  for (const at of starts)
+    inspector.doubtful(() => inspector.certain(() => inspector.command(args.slice(at), state, input)));
+  const texts = args.flatMap((arg) => STARTER_IN_TEXT.exec(arg)?.[0] ?? []).slice(0, MAX_STARTS);
+  for (const text of texts) inspector.doubtful(() => inspectLiteral(text, state, inspector, input));
 }
 
 function destination({ args, state }: Invocation, inspector: Inspector): void {
-  const target = optionValue(args, "-t", "--target-directory") ?? operandsOf(args, "-m -o -g -S").at(-1);
-  if (target !== undefined) writeTo([target], state, inspector);
+  const given = optionValue(args, "-t", "--target-directory");
+  const operands = operandsOf(args, "-t --target-directory -m -o -g -S");
+  const target = given ?? operands.at(-1);
+  if (target === undefined) return;
+  const sources = given === undefined ? operands.slice(0, -1) : operands;
+  // Whether the target is a directory is not known.
+  writeTo([target, ...sources.map((source) => posix.join(target, posix.basename(source)))], state, inspector);
 }
 
 function writeTo(paths: readonly string[], state: Invocation["state"], inspector: Inspector): void {
   checkPaths(paths, state, inspector, writeReason);
-}
-
-/** Shell commands in sed's scripts: `1e date`, and replacements that are run (`s/x/date/e`). */
-function sedCommands(args: readonly string[]): readonly string[] {
-  const given = args.flatMap((arg, at) => (/^(-[a-zA-Z]*e|--expression)$/.test(arg) ? [args[at + 1] ?? ""] : []));
-  const inline = args.flatMap((arg) => /^--expression=(.*)$/s.exec(arg)?.[1] ?? []);
-  const first = given.length + inline.length > 0 ? [] : operandsOf(args, "-f -l").slice(0, 1);
-  return [...given, ...inline, ...first].flatMap((script) => [
-    ...[...script.matchAll(/(?:^|[;{}\n\d$/!,])[ \t]*e[ \t]+([^\n]+)/g)].map((match) => match[1] ?? ""),
-    ...[...script.matchAll(/s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1[gpimMI\d]*e/g)].map((match) =>
-      (match[2] ?? "").replaceAll("\\/", "/"),
-    ),
-  ]);
-}
-
-/** A table whose keys are names of programs, with blanks between them. */
-function byProgram<Entry>(table: Readonly<Record<string, Entry>>): ReadonlyMap<string, Entry> {
-  return new Map(Object.entries(table).flatMap(([names, entry]) => names.split(" ").map((name) => [name, entry])));
 }

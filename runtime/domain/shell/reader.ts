@@ -4,6 +4,7 @@
  */
 
 import {
+  type AndOr,
   type Assignment,
   type Command,
   forEachChild,
@@ -19,7 +20,7 @@ import { outputOf } from "./outputs.ts";
 import { checkInvocation } from "./programs.ts";
 import { createRedirections } from "./redirections.ts";
 import { callsItself, spawnsItself } from "./self-starting.ts";
-import { assign, fork, type ShellState, valuesOf } from "./state.ts";
+import { assign, fork, mergeInto, type ShellState, valuesOf } from "./state.ts";
 import { concatenate, either, SILENCE, type Stream, textsOf } from "./streams.ts";
 import { bounded, COMPUTED, choicesOf, isMarked } from "./values.ts";
 import { checkVariable } from "./variables.ts";
@@ -38,16 +39,17 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   const calls: string[] = [];
   const postponed: (() => void)[] = [];
   let certainOnly = 0;
+  let doubtful = 0;
   let commands = 0;
   let wordsRead = 0;
   let steps = 0;
   let depth = 0;
   const note = (action: Finding["action"], reason: string) => {
-    if (!findings.has(reason)) findings.set(reason, { action, reason });
+    if (action === "refuse" || !findings.has(reason)) findings.set(reason, { action, reason });
   };
   const inspector: Inspector = {
     workspace,
-    refuse: (reason) => note("refuse", reason),
+    refuse: (reason) => note(doubtful === 0 ? "refuse" : "ask", reason),
     ask: (reason) => {
       if (certainOnly === 0) note("ask", reason);
     },
@@ -56,23 +58,34 @@ export function readScript(text: string, start: ShellState, workspace: string): 
       work();
       certainOnly -= 1;
     },
+    doubtful(work) {
+      doubtful += 1;
+      work();
+      doubtful -= 1;
+    },
     later: (work) => postponed.push(work),
-    script: (source, state, input) => inspector.evaluate(source, fork(state), input),
+    script: (source, state, input) => inspector.evaluate(source, copyOf(state), input),
     evaluate(source, state, input = SILENCE) {
       if (source.includes(COMPUTED)) inspector.ask("a part of the text that it runs is computed while it runs");
       return script(parse(source), state, input);
     },
-    command: (words, state, input = SILENCE) => run(words, state, input),
+    command: (words, state, input = SILENCE) => program(words, state, input),
   };
   const expander = createExpander(
-    (substituted, state) => textsOf(script(substituted, fork(state), SILENCE)),
-    () => inspector.ask("a word of the command becomes too many words"),
+    (substituted, state, input = SILENCE) => textsOf(script(substituted, copyOf(state), input)),
+    (reason) => inspector.ask(reason),
   );
   const redirections = createRedirections(expander, inspector);
 
   function script(parsed: ParsedScript, state: ShellState, input: Stream): Stream {
     if (parsed.errors?.length) inspector.ask("the shell syntax could not be understood");
     return inOrder(parsed.commands, (node) => visit(node, state, input));
+  }
+
+  /** A shell of its own; of many variables each copy takes its time. */
+  function copyOf(state: ShellState): ShellState {
+    steps += (state.variables.size + state.functions.size) >> 4;
+    return fork(state);
   }
 
   function tooLong(): Stream {
@@ -95,18 +108,15 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     switch (node.type) {
       case "Statement":
         if (node.background && callsItself(node, "$0")) inspector.refuse("it starts itself over and over (fork bomb)");
-        return visit(node.command, state, input);
+        return visit(node.command, node.background ? copyOf(state) : state, input);
       case "CompoundList":
         return inOrder(node.commands, (command) => visit(command, state, input));
       case "AndOr":
-        return inOrder(node.commands, (command, index) => {
-          const certain = node.operators[index - 1] !== "||";
-          return certain ? visit(command, state, input) : perhaps(state, () => visit(command, state, input));
-        });
+        return andOr(node, state, input);
       case "Pipeline":
         if (node.commands.length === 1 && node.commands[0]) return visit(node.commands[0], state, input);
         if (callsItself(node, "$0")) inspector.refuse("it starts itself over and over (fork bomb)");
-        return node.commands.reduce<Stream>((stream, command) => visit(command, fork(state), stream), input);
+        return node.commands.reduce<Stream>((stream, command) => visit(command, copyOf(state), stream), input);
       case "Command":
         return simpleCommand(node, state, input);
       case "Redirected": {
@@ -122,8 +132,11 @@ export function readScript(text: string, start: ShellState, workspace: string): 
       }
       case "Subshell":
       case "Coproc":
-        return visit(node.body, fork(state), input);
+        return visit(node.body, copyOf(state), input);
       case "Function":
+        if ((state.functions.get(node.name.value) ?? node.body) !== node.body)
+          inspector.ask("it defines a function twice, and which of the two runs is not known");
+        if (state.conditional > 0) state.shadowed.add(node.name.value);
         state.functions.set(node.name.value, node.body);
         if (spawnsItself(node.body, node.name.value))
           inspector.refuse("the function starts itself over and over (fork bomb)");
@@ -136,6 +149,19 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     }
   }
 
+  /** What comes after `&&` runs with what came before it; after the whole, it may have run or not. */
+  function andOr(node: AndOr, state: ShellState, input: Stream): Stream {
+    const [first, ...others] = node.commands;
+    const output = first ? visit(first, state, input) : SILENCE;
+    const skipped = copyOf(state);
+    const more = inOrder(others, (command, index) => {
+      const certain = node.operators[index] !== "||";
+      return certain ? visit(command, state, input) : perhaps(state, () => visit(command, state, input));
+    });
+    mergeInto(state, skipped);
+    return concatenate(output, more);
+  }
+
   function visitPart(node: SyntaxNode, state: ShellState, input: Stream): Stream {
     if (/^(CompoundList|Elif|CaseItem)$/.test(node.type)) return visit(node, state, input);
     expander.nestedScripts(node, state);
@@ -146,6 +172,8 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     const from = redirections.apply(node.redirects, state, input);
     for (const entry of node.prefix) if (entry.type === "Assignment") assignment(entry, state, node.name === undefined);
     if (!node.name) return node.redirects.some(({ operator }) => operator === "<") ? from : SILENCE;
+    if (node.name.value === "exec" && node.args.length === 0 && from !== input && from.kind !== "file")
+      inspector.ask("what the shell reads from then on is given by the command");
     const outputs = wordForms([node.name, ...node.args], state).map((words) => run(words, state, from));
     const output = outputs.reduce(either, outputs[0] ?? SILENCE);
     redirections.record(node.redirects, state, output);
@@ -197,21 +225,30 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   }
 
   function run(words: readonly string[], state: ShellState, input: Stream): Stream {
+    const [name = "", ...args] = words;
+    const body = state.functions.get(name);
+    if (!body) return program(words, state, input);
+    const output = call(name, body, args, state, input);
+    return state.shadowed.has(name) ? either(output, program(words, state, input)) : output;
+  }
+
+  /** A builtin or a program: no function of that name. */
+  function program(words: readonly string[], state: ShellState, input: Stream): Stream {
     commands += 1;
     wordsRead += words.length;
     if (commands > MAX_COMMANDS || wordsRead > MAX_WORDS || depth >= MAX_DEPTH) return tooLong();
     const [name = "", ...args] = words;
     if (name === "") return SILENCE;
-    const body = state.functions.get(name);
-    if (body) return call(name, body, args, state, input);
     const builtin = readBuiltin({ program: name, args, input, state }, inspector);
     if (builtin) return builtin;
-    const program = calledProgram(name, state, workspace);
-    if (program.kind === "unknown") return unknownProgram(args, state);
-    if (program.kind === "own") return ownProgram(program.path, state);
+    // `watch 'rm -rf /'`: no program has such a name, and who gives it to another has it split.
+    if (/\s/.test(name) && !name.includes(COMPUTED)) return inspector.script(words.join(" "), state, input);
+    const called = calledProgram(name, state, workspace);
+    if (called.kind === "unknown") return unknownProgram(args, state);
+    if (called.kind === "own") return ownProgram(called.path, state);
     depth += 1;
     try {
-      const invocation = { program: program.name, args, input, state };
+      const invocation = { program: called.name, args, input, state };
       return checkInvocation(invocation, inspector) ?? outputOf(invocation, workspace);
     } finally {
       depth -= 1;
@@ -219,11 +256,17 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   }
 
   function call(name: string, body: SyntaxNode, args: readonly string[], state: ShellState, input: Stream): Stream {
-    if (calls.includes(name)) return SILENCE;
-    calls.push(name);
-    const inner = { ...state, positional: args };
+    const words = [name, ...args].join(" ");
+    if (calls.includes(words)) return SILENCE;
+    calls.push(words);
+    const inner: ShellState = { ...state, positional: args, locals: new Map() };
     const output = visit(body, inner, input);
     state.directories = inner.directories;
+    state.sourced = inner.sourced;
+    for (const [local, values] of inner.locals ?? []) {
+      if (values) state.variables.set(local, values);
+      else state.variables.delete(local);
+    }
     calls.pop();
     return output;
   }

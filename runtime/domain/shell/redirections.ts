@@ -22,7 +22,9 @@ export function createRedirections(expander: Expander, inspector: Inspector): Re
     for (const entry of redirects) {
       const isInput = !entry.descriptor || (entry.descriptor.type === "FileDescriptor" && entry.descriptor.value === 0);
       if (entry.type === "HereDoc") {
-        const texts = entry.body.parts ? expander.partTexts(entry.body.parts, state) : [entry.body.text];
+        const texts = entry.body.parts
+          ? expander.partTexts(entry.body.parts, state)
+          : [entry.delimiter?.quoted ? entry.body.text : unescaped(entry.body.text)];
         if (isInput) from = textStream(...texts);
         continue;
       }
@@ -31,6 +33,7 @@ export function createRedirections(expander: Expander, inspector: Inspector): Re
         if (isInput) from = textStream(...targets.map((text) => `${text}\n`));
         continue;
       }
+      if (isInput && entry.operator === "<&") from = { kind: "program", program: "another descriptor" };
       const files = targets.filter((target) => !/^(\d+-?|-)$/.test(target));
       if (entry.operator.startsWith("<")) {
         for (const target of files) checkReadPath(target, state, inspector);
@@ -56,4 +59,9 @@ export function createRedirections(expander: Expander, inspector: Inspector): Re
   }
 
   return { apply, record };
+}
+
+/** The shell takes backslashes out of a here-document as it does in double quotes. */
+function unescaped(text: string): string {
+  return text.replace(/\\([$`\\\n])/g, (_, letter: string) => (letter === "\n" ? "" : letter));
 }

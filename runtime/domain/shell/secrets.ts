@@ -2,24 +2,24 @@
 
 import { posix } from "node:path";
 import { SECRET_FILE_NAMES } from "../../contracts/secret-files.ts";
-import { isGlob, matchesGlob } from "./glob.ts";
+import { isGlob, matchesGlob, WILD } from "./glob.ts";
 import { COMPUTED, HOME, MAX_PATH_CHARS } from "./values.ts";
 
 /** `.env.production` holds secrets, `.env.example` is made to be read. */
 const ENVIRONMENT_FILE =
   /^\.env\.(?!(example|sample|template|dist|defaults?|schema|test|md|ts|d\.ts|[cm]?js|py|go|rs)$)[\w.-]+$/;
 const SECRET_PLACES: readonly RegExp[] = [
-  /(^|\/)\.ssh\/(?!known_hosts|config$|.*\.pub$).+/,
+  /(^|\/)\.ssh(\/(?!known_hosts|config$|.*\.pub$).*)?$/,
   /(^|\/)\.aws\/credentials$/,
   /(^|\/)\.docker\/config\.json$/,
   /(^|\/)\.kube\/config$/,
-  /(^|\/)\.gnupg\/.+/,
+  /(^|\/)\.gnupg(\/|$)/,
   /(^|\/)\.config\/(gh\/hosts\.yml|gcloud\/.*(credentials|\.json).*|op\/.*)$/,
   new RegExp(`^${HOME}/\\.npmrc$`),
   /^\/etc\/(g?shadow|sudoers)/,
   /^\/etc\/ssl\/private\/.+/,
-  /^\/proc\/.+\/(environ|mem)$/,
-  /^\/run\/secrets\/.+/,
+  /^\/proc\/.+\/(environ|mem|root\/.+)$/,
+  /^\/(var\/)?run\/secrets\/.+/,
   /^\/dev\/mem$/,
 ];
 /** A glob for an absolute path that matches one of these may be meant for it. */
@@ -37,7 +37,7 @@ export function isSecretPath(path: string): boolean {
   if (path.length > MAX_PATH_CHARS) return false;
   const normal = posix.normalize(path);
   if (SECRET_PLACES.some((place) => place.test(normal))) return true;
-  const name = posix.basename(normal).toLowerCase();
+  const name = posix.basename(normal).toLowerCase().replace(/~$/, "");
   if (SECRET_FILE_NAMES.includes(name) || ENVIRONMENT_FILE.test(name)) return true;
   return isSpecific(name) && SECRET_FILE_NAMES.some((secret) => matchesGlob(name, secret));
 }
@@ -55,6 +55,6 @@ export function mayBeSecret(path: string): boolean {
 /** `*` matches anything and shows no intent; `.e*`, `id_*` and `?d_rsa` were written for something. */
 function isSpecific(glob: string): boolean {
   if (!isGlob(glob)) return false;
-  const [first = "", ...rest] = glob.split(/[*?]|\[[^\]]*\]/);
-  return first.startsWith(".") || first.length >= 3 || first.length + rest.join("").length >= 5;
+  const [first = "", ...rest] = glob.split(WILD);
+  return first.startsWith(".") || first.length >= 3 || first.length + rest.join("").length >= 3;
 }

@@ -8,12 +8,14 @@ import type { Stream } from "./streams.ts";
 import { bounded, COMPUTED, HOME, VALUE } from "./values.ts";
 
 /** Variables and parameters that the shell itself sets to text of the command, or to what was read. */
-const SET_BY_SHELL = /^(_|OLDPWD|REPLY|MAPFILE|COPROC|OPTARG|DIRSTACK|BASH_.+)$/;
+const SET_BY_SHELL = /^(_|OLDPWD|REPLY|MAPFILE|COPROC|OPTARG|DIRSTACK|FUNCNAME|BASH(_.+)?)$/;
 
 export interface ShellState {
   /** Possible values; an array's are its elements in one text. */
   readonly variables: Map<string, readonly string[]>;
   readonly functions: Map<string, SyntaxNode>;
+  /** Names of functions that may not be there: the program of that name may be run instead. */
+  readonly shadowed: Set<string>;
   /** What the script itself wrote to files, by absolute path; shared by all of its shells. */
   readonly files: Map<string, Stream>;
   positional: readonly string[];
@@ -23,6 +25,8 @@ export interface ShellState {
   conditional: number;
   /** True once another file was sourced, or a variable set whose name is not known: any may have any value. */
   sourced: boolean;
+  /** In a function: its own variables, with the values that they have outside of it. */
+  readonly locals?: Map<string, readonly string[] | undefined>;
 }
 
 /** The shell at its start: in `directory`, with the few variables that every command gets. */
@@ -39,6 +43,7 @@ export function initialState(directory: string): ShellState {
       ["TERM", ["dumb"]],
     ]),
     functions: new Map(),
+    shadowed: new Set(),
     files: new Map(),
     positional: [],
     directories: [directory],
@@ -50,6 +55,18 @@ export function initialState(directory: string): ShellState {
 /** A shell of its own that starts as a copy: a subshell, a substitution. */
 export function fork(state: ShellState): ShellState {
   return { ...state, variables: new Map(state.variables), functions: new Map(state.functions) };
+}
+
+/** The shell may also be as `other` is. */
+export function mergeInto(state: ShellState, other: ShellState): void {
+  state.directories = bounded([...state.directories, ...other.directories]);
+  for (const [name, values] of state.variables) {
+    const before = other.variables.get(name);
+    if (before !== values) state.variables.set(name, bounded([...(before ?? valuesOf(other, name)), ...values]));
+  }
+  for (const [name, values] of other.variables)
+    if (!state.variables.has(name)) state.variables.set(name, bounded(["", ...values]));
+  for (const name of state.functions.keys()) if (!other.functions.has(name)) state.shadowed.add(name);
 }
 
 export function assign(state: ShellState, name: string, values: readonly string[]): void {

@@ -12,6 +12,9 @@ export const PROCESS = "\u{e001}";
 /** The home directory, wherever it is. */
 export const HOME = "/\u{e002}";
 
+/** One of the marks, as it is or as an escape: nobody writes them. */
+export const WRITTEN_MARK = /[\ue000-\ue003]|\\[uU]0*e00[0-3]/i;
+
 /** More possible values than this are not kept apart. */
 const MAX_ALTERNATIVES = 32;
 const MAX_CHARS = 20_000;

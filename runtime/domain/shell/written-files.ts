@@ -5,10 +5,6 @@ import { hasOption, type Invocation, operandsOf, optionValue } from "./inspectio
 import { absolutePath, isStandardInput } from "./paths.ts";
 import type { Stream } from "./streams.ts";
 
-/** `-o x`, also behind letters that take no value: `-fsSLo x`. */
-const CURL_TARGET = /^(?:-[^-AbcCdDeEFHKmoPQrtTuUwxXyYz]*o|--output=?)(.*)$/s;
-const WGET_TARGET = /^(?:-[^-aABDeiIloOPQRtTUwX]*O|--output-document=?)(.*)$/s;
-
 export function noteWrittenFiles(invocation: Invocation): void {
   const { program, args, input, state } = invocation;
   switch (program) {
@@ -16,6 +12,10 @@ export function noteWrittenFiles(invocation: Invocation): void {
     case "wget":
       for (const target of downloadTargets(program, args))
         state.files.set(absolutePath(target, state), { kind: "program", program });
+      break;
+    case "mkfifo":
+      for (const file of operandsOf(args, "-m"))
+        state.files.set(absolutePath(file, state), { kind: "program", program: "another command" });
       break;
     case "tee":
       for (const file of operandsOf(args)) state.files.set(absolutePath(file, state), input);
@@ -48,15 +48,12 @@ function noteCopy(source: string, target: string, { state, input }: Invocation):
 }
 
 function downloadTargets(program: "curl" | "wget", args: readonly string[]): readonly string[] {
-  const pattern = program === "curl" ? CURL_TARGET : WGET_TARGET;
-  const given = args.flatMap((arg, at) => {
-    const value = pattern.exec(arg)?.[1];
-    return value === undefined ? [] : [value === "" ? (args[at + 1] ?? "") : value];
-  });
-  const directory =
-    program === "curl" ? optionValue(args, "--output-dir") : optionValue(args, "-P", "--directory-prefix");
-  const byAddress =
-    program === "wget" ? given.length === 0 : hasOption(args, "O", "--remote-name", "--remote-name-all");
+  const letter = program === "curl" ? "o" : "O";
+  // `-o x`, also behind other letters: `-fsSLo x`.
+  const option = new RegExp(`^(?:-[a-zA-Z]*?${letter}|--output(?:-document)?=?)(.*)$`, "s");
+  const given = args.flatMap((arg, at) => option.exec(arg)?.[1]?.replace(/^$/, args[at + 1] ?? "") ?? []);
+  const directory = optionValue(args, "--output-dir", "-P", "--directory-prefix");
+  const byAddress = program === "wget" || hasOption(args, "O", "--remote-name", "--remote-name-all");
   const named = byAddress
     ? operandsOf(args, "-P --directory-prefix --output-dir").map((url) => posix.basename(url))
     : [];

@@ -17,6 +17,13 @@ it.each([
   ["very many sequences of braces in a word", `echo ${"{1..2}".repeat(3_333)}`],
   ["very many words of braces", `echo ${`${"{a,b}".repeat(7)} `.repeat(500)}`],
   ["a loop over very many words", `for i in ${numbered(31)}; do rm ${"$i ".repeat(3_000)}; done`],
+  ["very many replacements of sed", `sed '${"s/".repeat(45_000)}' x`],
+  [
+    "very many variables that are copied",
+    `${Array.from({ length: 6_000 }, (_, at) => `a${at}=1;`).join("")}${"a=1&".repeat(5_000)}`,
+  ],
+  ["very many words that may begin a command", `foo ${"rm ".repeat(30_000)}`],
+  ["a function that calls itself with ever more", "f() { f x$1; f y$1; }; f a"],
   ["endless code", `python3 -c '${'"\\"'.repeat(30_000)}'`],
 ])("asks instead of following %s to the end", (_, command) => {
   expect(check(command).action).toBe("ask");
@@ -29,7 +36,7 @@ it.each([
   ["very many stars", `cat .e${"*?".repeat(40_000)}x`],
   ["very many words", `echo ${"a ".repeat(40_000)}`],
   ["operators of Perl without an end", `perl -e '${"q(".repeat(9_900)}'`],
-  ["very many replacements of sed", `sed '${"s/".repeat(45_000)}' x`],
+  ["very many brackets", `cat ${"[".repeat(90_000)}; x='${"[".repeat(90_000)}'`],
   ["a text that doubles with each assignment", `x=a; ${"x=$x$x; ".repeat(40)} echo $x`],
 ])("comes to an end for %s", (_, command) => {
   expect(check(command)).toEqual({ action: "allow" });
