@@ -21,13 +21,13 @@ export function readBuiltin(invocation: Invocation, inspector: Inspector): Strea
     case "pushd":
     case "popd": {
       const target = operandsOf(args)[0] ?? (program === "popd" ? "-" : HOME);
-      const back = program === "cd" ? valuesOf(state, "OLDPWD") : [COMPUTED];
+      const back = program === "cd" ? valuesOf(state, "OLDPWD").map((from) => from || COMPUTED) : [COMPUTED];
       const reached = state.directories.map((from) =>
         target.includes(COMPUTED) ? COMPUTED : absolutePath(target, { ...state, directories: [from] }),
       );
       const next = target === "-" ? back : reached;
-      state.variables.set("OLDPWD", state.conditional > 0 ? [COMPUTED] : state.directories);
-      state.directories = bounded(state.conditional > 0 ? [...state.directories, ...next] : next);
+      state.variables.set("OLDPWD", state.directories);
+      state.directories = bounded(next);
       return SILENCE;
     }
     case "pwd":
@@ -67,8 +67,7 @@ export function readBuiltin(invocation: Invocation, inspector: Inspector): Strea
     case "unset":
       for (const name of operandsOf(args)) {
         state.shadowed.add(name);
-        if (state.conditional > 0) assign(state, name, [""]);
-        else state.variables.delete(name);
+        state.variables.delete(name);
       }
       return SILENCE;
     case "set": {

@@ -136,7 +136,6 @@ export function readScript(text: string, start: ShellState, workspace: string): 
       case "Function":
         if ((state.functions.get(node.name.value) ?? node.body) !== node.body)
           inspector.ask("it defines a function twice, and which of the two runs is not known");
-        if (state.conditional > 0) state.shadowed.add(node.name.value);
         state.functions.set(node.name.value, node.body);
         if (spawnsItself(node.body, node.name.value))
           inspector.refuse("the function starts itself over and over (fork bomb)");
@@ -144,22 +143,31 @@ export function readScript(text: string, start: ShellState, workspace: string): 
       case "BraceGroup":
         return visit(node.body, state, input);
       default:
-        // Branches and loops with their bodies; words, tests and arithmetic with the scripts in them.
-        return perhaps(state, () => inOrder(childrenOf(node), (child) => visitPart(child, state, input)));
+        // Branches and loops: a condition that runs, and bodies that may; words, tests and arithmetic with the scripts in them.
+        return inOrder(childrenOf(node), (child, index) => {
+          const run = () => visitPart(child, state, input);
+          return index === 0 ? run() : perhaps(state, run);
+        });
     }
   }
 
   /** What comes after `&&` runs with what came before it; after the whole, it may have run or not. */
-  function andOr(node: AndOr, state: ShellState, input: Stream): Stream {
-    const [first, ...others] = node.commands;
+  function andOr({ commands: [first, ...others], operators }: AndOr, state: ShellState, input: Stream): Stream {
     const output = first ? visit(first, state, input) : SILENCE;
-    const skipped = copyOf(state);
-    const more = inOrder(others, (command, index) => {
-      const certain = node.operators[index] !== "||";
-      return certain ? visit(command, state, input) : perhaps(state, () => visit(command, state, input));
-    });
-    mergeInto(state, skipped);
-    return concatenate(output, more);
+    const follow = () =>
+      inOrder(others, (command, index) => {
+        const run = () => visit(command, state, input);
+        return operators[index] === "||" ? perhaps(state, run) : run();
+      });
+    return concatenate(output, perhaps(state, follow));
+  }
+
+  /** Runs `work` as something that may not happen. */
+  function perhaps(state: ShellState, work: () => Stream): Stream {
+    const before = copyOf(state);
+    const output = work();
+    mergeInto(state, before);
+    return output;
   }
 
   function visitPart(node: SyntaxNode, state: ShellState, input: Stream): Stream {
@@ -174,7 +182,15 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     if (!node.name) return node.redirects.some(({ operator }) => operator === "<") ? from : SILENCE;
     if (node.name.value === "exec" && node.args.length === 0 && from !== input && from.kind !== "file")
       inspector.ask("what the shell reads from then on is given by the command");
-    const outputs = wordForms([node.name, ...node.args], state).map((words) => run(words, state, from));
+    const forms = wordForms([node.name, ...node.args], state);
+    const start = forms.length > 1 ? copyOf(state) : state;
+    const outputs = forms.map((words, index) => {
+      if (index === 0) return run(words, state, from);
+      const other = copyOf(start);
+      const output = run(words, other, from);
+      mergeInto(state, other);
+      return output;
+    });
     const output = outputs.reduce(either, outputs[0] ?? SILENCE);
     redirections.record(node.redirects, state, output);
     return output;
@@ -194,9 +210,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     if (node.index) expander.nestedScripts(node.index, state);
     const all = node.index ? [COMPUTED] : before.flatMap((old) => values.map((value) => old + value));
     // For one command alone: it may read the variable, and what comes after finds the value from before.
-    if (!lasting) state.conditional += 1;
-    assign(state, node.name, all);
-    if (!lasting) state.conditional -= 1;
+    assign(state, node.name, lasting ? all : [...(state.variables.get(node.name) ?? [""]), ...all]);
   }
 
   /** The possible forms of a command's words. Too many forms become one that holds every possible word. */
@@ -291,16 +305,6 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   script(parse(text), start, SILENCE);
   for (let work = postponed.shift(); work; work = postponed.shift()) work();
   return [...findings.values()];
-}
-
-/** Runs `work` as something that may not happen. */
-function perhaps(state: ShellState, work: () => Stream): Stream {
-  state.conditional += 1;
-  try {
-    return work();
-  } finally {
-    state.conditional -= 1;
-  }
 }
 
 function inOrder<Node>(nodes: readonly Node[], read: (node: Node, index: number) => Stream): Stream {

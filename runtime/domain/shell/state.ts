@@ -21,8 +21,6 @@ export interface ShellState {
   positional: readonly string[];
   /** Directories in which the shell may be now, absolute; COMPUTED where it may be any. */
   directories: readonly string[];
-  /** Above zero inside a branch or loop: what is assigned there may also not be. */
-  conditional: number;
   /** True once another file was sourced, or a variable set whose name is not known: any may have any value. */
   sourced: boolean;
   /** In a function: its own variables, with the values that they have outside of it. */
@@ -47,7 +45,6 @@ export function initialState(directory: string): ShellState {
     files: new Map(),
     positional: [],
     directories: [directory],
-    conditional: 0,
     sourced: false,
   };
 }
@@ -61,8 +58,8 @@ export function fork(state: ShellState): ShellState {
 export function mergeInto(state: ShellState, other: ShellState): void {
   state.directories = bounded([...state.directories, ...other.directories]);
   for (const [name, values] of state.variables) {
-    const before = other.variables.get(name);
-    if (before !== values) state.variables.set(name, bounded([...(before ?? valuesOf(other, name)), ...values]));
+    const before = other.variables.get(name) ?? [""];
+    if (before !== values) state.variables.set(name, bounded([...before, ...values]));
   }
   for (const [name, values] of other.variables)
     if (!state.variables.has(name)) state.variables.set(name, bounded(["", ...values]));
@@ -71,7 +68,7 @@ export function mergeInto(state: ShellState, other: ShellState): void {
 
 export function assign(state: ShellState, name: string, values: readonly string[]): void {
   const [base = ""] = name.split("[");
-  const before = state.conditional > 0 || base !== name ? (state.variables.get(base) ?? [""]) : [];
+  const before = base === name ? [] : (state.variables.get(base) ?? [""]);
   state.variables.set(base, bounded([...before, ...values]));
 }
 

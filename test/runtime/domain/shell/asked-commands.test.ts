@@ -184,6 +184,7 @@ describe("ways around the rules that are never allowed", () => {
     "declare 'v[0]=.env'; cat $v",
     "x=.env sh -c 'cat $x'",
     "unset v; cat ${v-.env}",
+    "if test -d x; then cd ~/other; fi; cd -; rm -rf y",
     "env x=.env sh -c 'cat $x'",
     "x=/ sh -c 'rm -rf $x'",
     "A=1 eval x=.env; cat $x",

@@ -3,6 +3,9 @@ import { check } from "./check.ts";
 
 /** What coding agents run all day: a question about one of these is a question too many. */
 it.each([
+  "for d in a b; do cd $d; npm ci; cd ..; done; rm -rf build",
+  "if [ -d build ]; then cd build && rm -rf *; fi",
+  "while read -r d; do (cd $d && make); done < dirs.txt",
   "npm test -- -t 'removes old files'",
   'git commit -m "Fix bash -c parsing"',
   "git commit -am 'sh: never run rm -rf /'",

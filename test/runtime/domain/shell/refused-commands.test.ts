@@ -302,6 +302,8 @@ describe("commands that are refused", () => {
       "D=/; false && D=build; rm -rf $D",
       'D=/; [ -n "$X" ] && D=build; rm -rf $D',
       "D=/; D=build & rm -rf $D",
+      "for d in /etc /tmp/x; do cd $d; rm -rf passwd; done",
+      "x=/etc; if test -d y; then x=/tmp; fi; cd $x; rm -rf passwd",
       "cd /; false && cd /srv/agent/ws; rm -rf etc",
       "env - rm -rf /",
       "env a.b=1 rm -rf /",
