@@ -30,6 +30,8 @@ export interface ChatSide {
   /** Connections break, and none is made. */
   drop(): void;
   restore(): void;
+  /** The words of a reply where the platform shows it otherwise than it was written. */
+  rendered?(reply: string): string;
   /** All that the chat shows now, in its order. */
   shown(): readonly Shown[];
 }

@@ -82,8 +82,12 @@ class Played {
 
   /** Nothing is lost, and nothing twice. */
   async isComplete(): Promise<void> {
-    const problems = async () =>
-      problemsOf(this.#side.shown(), await storedTurns(this.#running, this.#channel), this.#said);
+    const { rendered = (reply: string) => reply } = this.#side;
+    const problems = async () => {
+      const turns = await storedTurns(this.#running, this.#channel);
+      const shownAs = turns.map((turn) => ({ ...turn, replies: turn.replies.map(rendered) }));
+      return problemsOf(this.#side.shown(), shownAs, this.#said);
+    };
     await expect.poll(problems, EVENTUALLY).toEqual([]);
   }
 

@@ -10,7 +10,14 @@ import type { ChatSide, Shown } from "./chat-side.ts";
 const SESSION = "talk";
 const PAUSE_MS = 100;
 
+/** Each message has the answer to its own request: nothing else says in which order a program shows them. */
+interface Heard extends Shown {
+  /** Number of the message. */
+  readonly of: number;
+}
+
 interface Sending {
+  readonly number: number;
   readonly text: string;
   readonly file: string | undefined;
   readonly key: string;
@@ -19,7 +26,8 @@ interface Sending {
 
 type Send = (node: NodeProcess, sending: Sending) => Promise<Response>;
 
-function httpSide(send: Send, given: Pick<ChatSide, "config" | "env">, shown: Shown[] = []): ChatSide {
+function httpSide(send: Send, given: Pick<ChatSide, "config" | "env">): ChatSide {
+  const heard: Heard[] = [];
   let node: NodeProcess | undefined;
   let isDropped = false;
   let connection = new AbortController();
@@ -28,21 +36,21 @@ function httpSide(send: Send, given: Pick<ChatSide, "config" | "env">, shown: Sh
   let count = 0;
 
   /** Resolves whether its end has been heard. */
-  async function isHeard(response: Response): Promise<boolean> {
+  async function isHeard(response: Response, of: number): Promise<boolean> {
     let written = "";
     for await (const { type, text, error, notice, ...event } of eventsOf(response)) {
       if (type === "turn.started") written = "";
       if (type === "text.delta") written += text;
       if (type === "turn.waiting") {
         question = Object(event["question"]).id;
-        shown.push({ by: "agent", text: `${Object(event["question"]).text}`, isCommand: true });
+        heard.push({ of, by: "agent", text: `${Object(event["question"]).text}`, isCommand: true });
       }
       if (type !== "turn.finished" && type !== "turn.failed") continue;
       const { message, code } = Object(error);
       const whole = (type === "turn.failed" ? [written, `${message} (${code})`] : [text, notice])
         .filter(Boolean)
         .join("\n\n");
-      shown.push({ by: "agent", text: whole, isCommand: false });
+      heard.push({ of, by: "agent", text: whole, isCommand: false });
       return true;
     }
     return false;
@@ -56,7 +64,7 @@ function httpSide(send: Send, given: Pick<ChatSide, "config" | "env">, shown: Sh
           const response = await send(node, { ...sending, signal });
           turnId = response.headers.get("x-turn-id") ?? turnId;
           started();
-          if (await isHeard(response)) return;
+          if (await isHeard(response, sending.number)) return;
         } catch {
           // It is sent again.
         }
@@ -71,10 +79,11 @@ function httpSide(send: Send, given: Pick<ChatSide, "config" | "env">, shown: Sh
       node = next;
     },
     async say(text, file) {
-      shown.push({ by: "person", text, isCommand: false });
+      const number = count++;
+      heard.push({ of: number, by: "person", text, isCommand: false });
       const started = Promise.withResolvers<void>();
-      const key = `message-${count++}`;
-      untilHeard({ text, file, key }, started.resolve).catch(started.reject);
+      const key = `message-${number}`;
+      untilHeard({ number, text, file, key }, started.resolve).catch(started.reject);
       await started.promise;
     },
     async stop() {
@@ -94,13 +103,13 @@ function httpSide(send: Send, given: Pick<ChatSide, "config" | "env">, shown: Sh
       isDropped = false;
       connection = new AbortController();
     },
-    shown: () => shown,
+    shown: () => heard.toSorted((a, b) => a.of - b.of),
   };
 }
 
 export function agentSide(): ChatSide {
   let node: NodeProcess | undefined;
-  const shown: Shown[] = [];
+  const commands: Shown[] = [];
   const side = httpSide(
     (to, { text, file, key, signal }) =>
       to.request("/api/agents/main/messages", {
@@ -119,18 +128,18 @@ export function agentSide(): ChatSide {
         signal,
       }),
     { config: {}, env: {} },
-    shown,
   );
   return {
     ...side,
+    shown: () => [...side.shown(), ...commands],
     async attach(next) {
       node = next;
       await side.attach(next);
     },
     async command(command) {
-      shown.push({ by: "person", text: command, isCommand: true });
+      commands.push({ by: "person", text: command, isCommand: true });
       const answer = await node?.call<{ text: string }>("/api/agents/main/commands", { session: SESSION, command });
-      shown.push({ by: "agent", text: answer?.text ?? "", isCommand: true });
+      commands.push({ by: "agent", text: answer?.text ?? "", isCommand: true });
     },
   };
 }

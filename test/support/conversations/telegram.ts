@@ -1,5 +1,6 @@
 /** A person who writes to a Telegram bot, by long polling or by a webhook. */
 
+import { formatted } from "../../../runtime/plugins/channels/telegram/texts.ts";
 import { tooMany } from "../../fakes/telegram/bot.ts";
 import { startTelegramFake } from "../../fakes/telegram/index.ts";
 import { until } from "../eventually.ts";
@@ -82,6 +83,10 @@ export async function telegramSide(by: "polling" | "webhook"): Promise<ChatSide>
     restore() {
       fake.fault = "none";
     },
+    rendered: (reply) =>
+      formatted(reply)
+        .map(({ text }) => text)
+        .join(""),
     shown() {
       const commands = new Set(said.filter(({ isCommand }) => isCommand).map(({ id }) => id));
       const mine = said.map(({ id, ...one }) => ({ id, by: "person" as const, ...one }));
