@@ -26,8 +26,7 @@ interface Sending {
 
 type Send = (node: NodeProcess, sending: Sending) => Promise<Response>;
 
-function httpSide(send: Send, given: Pick<ChatSide, "config" | "env">): ChatSide {
-  const heard: Heard[] = [];
+function httpSide(send: Send, given: Pick<ChatSide, "config" | "env">, heard: Heard[] = []): ChatSide {
   let node: NodeProcess | undefined;
   let isDropped = false;
   let connection = new AbortController();
@@ -109,7 +108,7 @@ function httpSide(send: Send, given: Pick<ChatSide, "config" | "env">): ChatSide
 
 export function agentSide(): ChatSide {
   let node: NodeProcess | undefined;
-  const commands: Shown[] = [];
+  const heard: Heard[] = [];
   const side = httpSide(
     (to, { text, file, key, signal }) =>
       to.request("/api/agents/main/messages", {
@@ -128,18 +127,19 @@ export function agentSide(): ChatSide {
         signal,
       }),
     { config: {}, env: {} },
+    heard,
   );
   return {
     ...side,
-    shown: () => [...side.shown(), ...commands],
     async attach(next) {
       node = next;
       await side.attach(next);
     },
     async command(command) {
-      commands.push({ by: "person", text: command, isCommand: true });
+      const of = heard.at(-1)?.of ?? 0;
+      heard.push({ of, by: "person", text: command, isCommand: true });
       const answer = await node?.call<{ text: string }>("/api/agents/main/commands", { session: SESSION, command });
-      commands.push({ by: "agent", text: answer?.text ?? "", isCommand: true });
+      heard.push({ of, by: "agent", text: answer?.text ?? "", isCommand: true });
     },
   };
 }
