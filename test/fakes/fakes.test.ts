@@ -173,7 +173,7 @@ describe("the xAI and the Ollama fake", () => {
 });
 
 describe("the Ollama fake", () => {
-  it("answers from the end of a prompt that is longer than its context, or refuses it where it is told to", async () => {
+  it("answers from the end of a prompt that is longer than its context, or refuses it where the script says so", async () => {
     const ollama = await startOllamaFake(["qwen3:8b"]);
     fake = ollama;
     const long = { role: "user", content: `first ${"word ".repeat(4_000)}` };

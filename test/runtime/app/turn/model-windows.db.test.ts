@@ -16,6 +16,7 @@ import {
 } from "../../../support/turn-harness.ts";
 
 const SMALL = 8_000;
+const LEAST = 6_000;
 type Request = Harness["requests"][number];
 
 const isSummary = ({ options }: Pick<Request, "options">) =>
@@ -34,10 +35,14 @@ const PADDING = "the rest of this sentence only takes room ".repeat(10);
 const fact = (n: number) => `k${n}=x${n}, and ${PADDING}`;
 
 /** Keeps the requests that it is sent. */
-function model(answer: Script = () => [text(`noted. ${PADDING}`), end()]) {
+/** `more`: what its summaries say beside the facts. */
+function model(answer: Script = () => [text(`noted. ${PADDING}`), end()], more = "") {
   const requests: Pick<Request, "messages" | "options">[] = [];
   const script: Script = (request, call) => {
-    if (isSummary(request)) return [text(`Told so far: ${[...factsIn(contents(request.messages))].join(" ")}.`), end()];
+    if (isSummary(request)) {
+      const facts = [...factsIn(contents(request.messages))].join(" ");
+      return [text(`Told so far: ${facts}. ${more}`), end()];
+    }
     requests.push({ ...request, messages: [...request.messages] });
     return answer(request, call);
   };
@@ -107,52 +112,37 @@ describeEachDatabase("windows of models", (open) => {
     expect(summaryCalls(harness)).toBe(calls);
   }, 60_000);
 
-  it("hold what follows a summary that was made for a larger one", async () => {
-    const LEAST = 6_000;
-    const own = model();
-    const small = model();
-    const long: Script = (request, call) => {
-      if (!isSummary(request)) return own.script(request, call);
-      const facts = [...factsIn(contents(request.messages))].join(" ");
-      return [text(`Told so far: ${facts}. ${"It rained. ".repeat(1_000)}`), end()];
-    };
+  /** A conversation that was summarized for a larger window; resolves with what the smaller model is shown of so many exchanges. */
+  async function continuedWith(small: Script) {
     const harness = await start({
-      script: long,
-      others: { small: small.script },
+      script: model(undefined, "It rained. ".repeat(1_000)).script,
+      others: { small },
       windows: { scripted: 24_000, small: LEAST },
     });
     let exchanges = 0;
     while (summaryCalls(harness) === 0) await say(harness, ++exchanges, exchanges);
     await harness.command("/model small:s");
-    await say(harness, exchanges + 1, exchanges + 1);
+    exchanges++;
+    await say(harness, exchanges, exchanges);
+    return exchanges;
+  }
+
+  it("hold what follows a summary that was made for a larger one", async () => {
+    const small = model();
+    const exchanges = await continuedWith(small.script);
     const [request] = small.requests;
     expect(request && weight(request)).toBeLessThan(LEAST);
-    expect(factsIn(contents(request?.messages ?? [])).size).toBe(exchanges + 1);
+    expect(factsIn(contents(request?.messages ?? [])).size).toBe(exchanges);
   }, 60_000);
 
   it("hold the beginning of a summary that was made for a larger one, where no other can be had", async () => {
-    const LEAST = 6_000;
-    const own = model();
     const small = model();
-    const long: Script = (request, call) => {
-      if (!isSummary(request)) return own.script(request, call);
-      const facts = [...factsIn(contents(request.messages))].join(" ");
-      return [text(`Told so far: ${facts}. ${"It rained. ".repeat(1_000)}`), end()];
-    };
-    const harness = await start({
-      script: long,
-      others: { small: (request, call) => (isSummary(request) ? down : small.script)(request, call) },
-      windows: { scripted: 24_000, small: LEAST },
-    });
-    let exchanges = 0;
-    while (summaryCalls(harness) === 0) await say(harness, ++exchanges, exchanges);
-    await harness.command("/model small:s");
-    await say(harness, exchanges + 1, exchanges + 1);
+    const exchanges = await continuedWith((request, call) => (isSummary(request) ? down : small.script)(request, call));
     const [request] = small.requests;
     expect(request && weight(request)).toBeLessThan(LEAST);
     const shown = factsIn(contents(request?.messages ?? []));
     expect(shown).toContain("k1=x1");
-    expect(shown).toContain(`k${exchanges + 1}=x${exchanges + 1}`);
+    expect(shown).toContain(`k${exchanges}=x${exchanges}`);
   }, 60_000);
 
   it("are not smaller for a next model of the same size, when one refuses the conversation as too long", async () => {
