@@ -9,9 +9,12 @@ import { type FileHandle, open, readdir, readFile } from "node:fs/promises";
 const CLOSED_IN_CHILDREN = 0o2000000;
 const FIRST_BEYOND_STANDARD = 3;
 
+/** A socket by which the launched shell asks whether the command shall begin. */
+export const START_DESCRIPTOR = 4;
+
 export interface CommandDescriptors extends AsyncDisposable {
-  /** What `spawn` puts in the places from number 3 on: the filter, and /dev/null in the place of each inherited one. */
-  readonly beyondStandard: readonly (number | "ignore")[];
+  /** What `spawn` puts in the places from number 3 on: the filter, a socket, and /dev/null in the place of each inherited one. */
+  readonly beyondStandard: readonly (number | "ignore" | "pipe")[];
 }
 
 /** Takes over the filter: it is closed with the rest when this is disposed. */
@@ -21,9 +24,10 @@ export async function commandDescriptors(
 ): Promise<CommandDescriptors> {
   // Opened for each command: where nothing can be opened any more, nothing is started either.
   const nothing = await open("/dev/null", "r");
-  const places: (number | "ignore")[] = [];
+  const places: (number | "pipe")[] = [];
   for (const descriptor of inherited) places[descriptor - FIRST_BEYOND_STANDARD] = nothing.fd;
   if (filter !== null) places[0] = filter.fd;
+  places[START_DESCRIPTOR - FIRST_BEYOND_STANDARD] = "pipe";
   return {
     beyondStandard: Array.from(places, (place) => place ?? "ignore"),
     async [Symbol.asyncDispose]() {

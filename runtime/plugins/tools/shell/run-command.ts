@@ -1,10 +1,11 @@
 /** Runs one launched command to its end, which is its own, its deadline's or an abort's; nothing of it stays behind. */
 
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
+import { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
-import { commandDescriptors } from "./descriptors.ts";
+import { commandDescriptors, START_DESCRIPTOR } from "./descriptors.ts";
 import { createOutputWindow } from "./output-window.ts";
 import { askToEnd, kill, type ProcessFamily } from "./process-family.ts";
 import type { Launch } from "./sandbox.ts";
@@ -44,6 +45,7 @@ export async function runCommand(launch: Launch, options: RunOptions): Promise<C
     detached: true,
     // The types have only three file descriptors.
   }) as ChildProcessByStdio<null, Readable, Readable>;
+  letBegin(child);
   const output = createOutputWindow(options.maxOutputBytes);
   const launcherError = createOutputWindow(LAUNCHER_ERROR_BYTES);
   child.stdout.on("data", (chunk: Buffer) => output.add(chunk));
@@ -73,6 +75,15 @@ export async function runCommand(launch: Launch, options: RunOptions): Promise<C
     child.stdout.destroy();
     child.stderr.destroy();
   }
+}
+
+/** Answers the launched shell, which asks once the walls stand. */
+function letBegin(child: ChildProcess): void {
+  const socket = child.stdio[START_DESCRIPTOR];
+  if (!(socket instanceof Socket)) return;
+  // It ended before it asked, or before it read the answer.
+  socket.on("error", () => undefined);
+  socket.once("data", () => socket.end("\n"));
 }
 
 /** Text that a model may read: without control sequences of terminals. */

@@ -54,5 +54,5 @@ export const SHELL_DEFAULTS: ShellSettings = {
   timeoutMs: 120_000,
   maxTimeoutMs: 600_000,
   maxOutputBytes: 65_536,
-  killGraceMs: 2_000,
+  killGraceMs: 1_000,
 };

@@ -6,7 +6,7 @@ import { chmod, chown, mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
 import { ROOT } from "../../../../scripts/lib/paths.js";
 
@@ -21,10 +21,27 @@ export interface CommandAnswers {
   readonly workspace: string;
 }
 
+interface ServiceOptions {
+  readonly launcher?: string;
+  readonly asRoot?: boolean;
+  readonly diesAtStart?: boolean;
+}
+
 const NOBODY = 65_534;
 
 const PROGRAM = `
-  const { base, settings, commands } = JSON.parse(process.argv[1]);
+  import processes from "node:child_process";
+  import { syncBuiltinESMExports } from "node:module";
+  const { base, settings, commands, diesAtStart } = JSON.parse(process.argv[1]);
+  if (diesAtStart) {
+    const { spawn } = processes;
+    processes.spawn = (file, args, options) => {
+      const child = spawn(file, args, options);
+      if (args.includes(commands[0])) process.kill(process.pid, "SIGKILL");
+      return child;
+    };
+    syncBuiltinESMExports();
+  }
   const folder = ${JSON.stringify(join(ROOT, "runtime/plugins/tools"))};
   const { createShellTool } = await import(folder + "/shell/index.ts");
   const { SHELL_DEFAULTS } = await import(folder + "/shell/settings.ts");
@@ -50,12 +67,30 @@ const PROGRAM = `
   console.log(JSON.stringify(results));
 `;
 
+/** A service that is killed in the instant in which the system has started its command. */
+export async function serviceKilledAtStart(settings: Partial<ShellSettings>, command: string): Promise<void> {
+  const { child } = await serviceProcess(settings, [command], { diesAtStart: true });
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  expect(child.signalCode).toBe("SIGKILL");
+}
+
 /** `launcher`: a shell script that starts the service by \`exec "$@"\`; root's tests run as nobody unless told otherwise. */
 export async function commandsOfService(
   settings: Partial<ShellSettings>,
   commands: readonly string[],
-  { launcher = 'exec "$@"', asRoot = false } = {},
+  options: ServiceOptions = {},
 ): Promise<CommandAnswers> {
+  const { child, workspace } = await serviceProcess(settings, commands, options);
+  const [output, warnings] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  if (child.exitCode !== 0) throw new Error(`The service ended with ${child.exitCode}: ${warnings}`);
+  return { results: JSON.parse(output), warnings, workspace };
+}
+
+async function serviceProcess(
+  settings: Partial<ShellSettings>,
+  commands: readonly string[],
+  { launcher = 'exec "$@"', asRoot = false, diesAtStart = false }: ServiceOptions,
+) {
   const base = await realpath(await mkdtemp(join(tmpdir(), "cairn-command-")));
   onTestFinished(() => rm(base, { recursive: true, force: true }));
   const workspace = join(base, "ws");
@@ -65,7 +100,7 @@ export async function commandsOfService(
     await chmod(path, 0o700);
     if (drop) await chown(path, NOBODY, NOBODY);
   }
-  const input = JSON.stringify({ base, settings, commands });
+  const input = JSON.stringify({ base, settings, commands, diesAtStart });
   const node = [process.execPath, "--no-warnings", "--input-type=module", "--eval", PROGRAM, input];
   const child = spawn("/bin/bash", ["-c", launcher, "launcher", ...node], {
     cwd: base,
@@ -73,7 +108,5 @@ export async function commandsOfService(
     stdio: ["ignore", "pipe", "pipe"],
     ...(drop ? { uid: NOBODY, gid: NOBODY } : {}),
   });
-  const [output, warnings] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
-  if (child.exitCode !== 0) throw new Error(`The service ended with ${child.exitCode}: ${warnings}`);
-  return { results: JSON.parse(output), warnings, workspace };
+  return { child, workspace };
 }

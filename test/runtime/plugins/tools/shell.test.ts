@@ -10,6 +10,7 @@ import { createWorkspaceGate } from "../../../../runtime/plugins/tools/shared/lo
 import { createShellTool } from "../../../../runtime/plugins/tools/shell/index.ts";
 import { SHELL_DEFAULTS, type ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
 import { lacks } from "../../../lanes/tools.ts";
+import { serviceKilledAtStart } from "./command-process.ts";
 import { call, createPlace, newId, quietLogger, SECRET } from "./support.ts";
 
 async function setUp(settings: Partial<ShellSettings> = {}, container = false) {
@@ -195,6 +196,12 @@ describe.each(modes)("shell %s", (_, settings) => {
 });
 
 describe.skipIf(lacks("bubblewrap"))("the walls of the sandbox", () => {
+  it("end with a service that is killed before they stand", async () => {
+    const mark = uniqueSleep();
+    await serviceKilledAtStart({ sandbox: "bubblewrap" }, `sleep ${mark}`);
+    await expectGone(mark);
+  });
+
   it("do not show the service's home, its .env, other directories or its processes", async () => {
     const { place, run } = await setUp();
     for (const command of [
