@@ -8,6 +8,7 @@ import type { Clock, Logger } from "../../contracts/ports.ts";
 import { AnswerPending, type Tool, type ToolContext, type ToolResult } from "../../contracts/tool.ts";
 import { callKey } from "../../domain/approval.ts";
 import type { HookPipeline } from "../hooks.ts";
+import { argumentProblems } from "./argument-problems.ts";
 
 export interface ToolRunner {
   /**
@@ -89,8 +90,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
         return refuse(call, context, new ToolError("TOOL_FAILED", `The schema of "${call.name}" cannot be used.`));
       }
       if (!validate(args)) {
-        const problems = ajv.errorsText(validate.errors, { separator: "; ", dataVar: "arguments" });
-        return refuse(call, context, new ToolError("TOOL_INVALID_ARGUMENTS", `${problems}.`));
+        return refuse(call, context, new ToolError("TOOL_INVALID_ARGUMENTS", argumentProblems(validate.errors ?? [])));
       }
       let prepared: ToolCall;
       let begun = false;
