@@ -9,6 +9,7 @@ import { registryOf } from "./node-entries.ts";
 import type { Deployment, NodeProcess } from "./node-process.ts";
 import { freePort } from "./ports.ts";
 import { databaseUrl, deploymentOf, runningNode } from "./running-node.ts";
+import { replyIn } from "./task-reply.ts";
 
 export interface MemberNode {
   readonly name: string;
@@ -41,7 +42,7 @@ export async function memberNode(spec: MemberSpec): Promise<MemberNode> {
       const said = lastUser.split(/<\/memory [^>]*>\n+/).at(-1) ?? "";
       const handed = /^hand (\S+): (.*)$/s.exec(said);
       if (!handed) return { text: `${name} did ${said}` };
-      if (results.length > 0) return { text: `got (${results.map(({ text }) => text).join(", ")})` };
+      if (results.length > 0) return { text: `got (${results.map(({ text }) => replyIn(text)).join(", ")})` };
       return { toolCalls: [{ id: "c1", name: "delegate_task", arguments: { agent: handed[1], task: handed[2] } }] };
     },
   });

@@ -7,7 +7,7 @@
 import { type Message, NO_USAGE, type ToolCall, type Usage } from "../../contracts/message.ts";
 import type { ToolResult } from "../../contracts/tool.ts";
 import { continuationMessages } from "../../domain/continuation.ts";
-import { subagentReply } from "../../domain/subagent-reply.ts";
+import { taskReply } from "../../domain/task-reply.ts";
 import type { StoredAnswer, StoredReply, StoredStep } from "./turn-rows.ts";
 
 /** A call that is to run, at its step. */
@@ -113,7 +113,7 @@ function unknownOutcome(answers: readonly StoredAnswer[], mark: string): ToolRes
   );
   const details = [
     ...(given.length > 0 ? [` The user had answered: ${given.join(", ")}.`] : []),
-    ...(replies.length > 0 ? [` The other agent had replied.\n${subagentReply(replies.join("\n\n"), mark)}`] : []),
+    ...(replies.length > 0 ? [` The other agent had replied.\n${taskReply(replies.join("\n\n"), mark)}`] : []),
   ];
   return { ...UNKNOWN_OUTCOME, content: `${UNKNOWN_OUTCOME.content}${details.join("")}` };
 }

@@ -1,6 +1,8 @@
 /** delegate_task: another agent does a task in a turn of its own, and its reply is the result of the call. */
 
+import type { NewId } from "../../../contracts/ports.ts";
 import type { Tool } from "../../../contracts/tool.ts";
+import { taskReply } from "../../../domain/task-reply.ts";
 import { optionalString, requireContext, stringArgument } from "../shared/arguments.ts";
 
 export interface DelegationSettings {
@@ -16,7 +18,7 @@ export interface DelegationSettings {
 const MAX_TASK = 50_000;
 const MAX_CONTEXT = 40_000;
 
-export function createDelegateTaskTool({ timeoutMs, maxDepth, agents }: DelegationSettings): Tool {
+export function createDelegateTaskTool({ timeoutMs, maxDepth, agents }: DelegationSettings, newId: NewId): Tool {
   const names = agents.map(({ name, description }) => (description === null ? name : `${name} (${description})`));
   return {
     name: "delegate_task",
@@ -44,7 +46,7 @@ export function createDelegateTaskTool({ timeoutMs, maxDepth, agents }: Delegati
       const message = background ? `${task}\n\nContext:\n${background}` : task;
       const agent = stringArgument(args, "agent");
       const { text } = await requireContext(context).delegate({ agent, message, deadlineMs: timeoutMs, maxDepth });
-      return { content: text === "" ? "(the reply is empty)" : text };
+      return { content: taskReply(text, newId()) };
     },
   };
 }

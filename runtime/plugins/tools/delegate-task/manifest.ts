@@ -5,5 +5,5 @@ export const delegateTask = {
   id: "delegate_task",
   about: "Hand a task to another agent",
   configuration: "tools.delegate_task",
-  create: async ({ delegation }) => (await import("./index.ts")).createDelegateTaskTool(delegation),
+  create: async ({ delegation, newId }) => (await import("./index.ts")).createDelegateTaskTool(delegation, newId),
 } as const satisfies ToolManifest;

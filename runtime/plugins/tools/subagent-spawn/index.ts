@@ -2,7 +2,7 @@
 
 import type { NewId } from "../../../contracts/ports.ts";
 import type { Tool } from "../../../contracts/tool.ts";
-import { subagentReply } from "../../../domain/subagent-reply.ts";
+import { taskReply } from "../../../domain/task-reply.ts";
 import { optionalInteger, optionalNames, requireContext, stringArgument } from "../shared/arguments.ts";
 
 export interface SubagentSettings {
@@ -75,7 +75,7 @@ export function createSubagentSpawnTool(settings: SubagentSettings, newId: NewId
         maxTokens: optionalInteger(args, "max_tokens", LEAST_TOKENS, maxTokens) ?? maxTokens,
         ...(tools === undefined ? {} : { tools }),
       });
-      return { content: subagentReply(text, newId()) };
+      return { content: taskReply(text, newId()) };
     },
   };
 }
