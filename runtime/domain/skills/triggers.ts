@@ -5,11 +5,16 @@ import type { Skill } from "../../contracts/skill.ts";
 /** UTF-16 units of a message that are compared. */
 const MAX_TEXT = 20_000;
 const WORD = /[\p{L}\p{N}_]/u;
+const WORDS = /[\p{L}\p{N}_]+/gu;
 
 /** Those one of whose triggers is in the message as whole words, whatever its case and the spaces between them; in the given order. */
 export function triggeredBy<S extends Pick<Skill, "triggers">>(message: string, skills: readonly S[]): readonly S[] {
   const text = normal(message.slice(0, MAX_TEXT));
-  return skills.filter(({ triggers }) => triggers.some((trigger) => holdsWords(text, normal(trigger))));
+  // Most triggers have a word that is not in the message: it is not read again for them.
+  const words = new Set(text.match(WORDS));
+  const holds = (trigger: string): boolean =>
+    (trigger.match(WORDS) ?? []).every((word) => words.has(word)) && holdsWords(text, trigger);
+  return skills.filter(({ triggers }) => triggers.some((trigger) => holds(normal(trigger))));
 }
 
 function holdsWords(text: string, words: string): boolean {

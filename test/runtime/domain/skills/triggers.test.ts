@@ -13,6 +13,8 @@ it.each([
   ["written in c++", "c++"],
   ["use .NET here", ".net"],
   ["prereleases and a release", "release"],
+  ["v2_final: ship-it now", "ship-it"],
+  ["x.NET and .net", ".net"],
   ["\u{1d44e}b \u{1d44e}", "\u{1d44e}"],
 ])("%j calls for %j", (message, trigger) => {
   expect(isTriggered(message, trigger)).toBe(true);
