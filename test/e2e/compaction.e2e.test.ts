@@ -3,6 +3,7 @@
 import { Client } from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startTextFake, type TextFake, type TextFakeOptions } from "../fakes/chat-completions/index.ts";
+import { startOpenAiFake } from "../fakes/openai/index.ts";
 import { cairn } from "../support/commands.ts";
 import { createEmbeddedCopy } from "../support/databases.ts";
 import { startDatabaseProxy } from "../support/faults/database-proxy.ts";
@@ -157,6 +158,37 @@ describe("a captured session", () => {
     await expect.poll(async () => (await stats(node)).unsummarized.total).toBe(0);
     expect(await compact()).toMatchObject({ failed: 0, last_error: null });
     expect((await stats(node)).summaries.leaf).toBe(2);
+  });
+});
+
+describe("a session of an agent", () => {
+  it("is summarized when it ends, and not only at the next interval", async () => {
+    const server = await fake();
+    // A session ends with /new, and that of a task with the task.
+    const model = await startOpenAiFake({
+      script: ({ lastUser, step }) =>
+        step > 0 || lastUser.includes("ferry")
+          ? { text: "Noted." }
+          : { toolCalls: [{ id: "s", name: "subagent_spawn", arguments: { task: "The ferry leaves at nine." } }] },
+    });
+    onTestFinished(() => model.close());
+    const deployment = await deploymentOf({
+      config: {
+        providers: { model: { kind: "openai-compatible", base_url: model.baseUrl, model: "fake", api_key: "none" } },
+        agents: { main: { provider: "model" } },
+        memory: {
+          ...(await embedded()),
+          summarizer: { base_url: server.url, model: "writer", interval: "1d" },
+        },
+      },
+    });
+    const node = await runningNode(deployment);
+    await node.call("/api/agents/main/messages", { session: "s", text: "Have it noted." });
+    await expect.poll(async () => (await stats(node)).summaries.leaf).toBe(1);
+    const [hit] = await search(node, "ferry");
+    expect(hit?.sources?.map(({ content }) => content)).toEqual(["The ferry leaves at nine.", "Noted."]);
+    // The session that goes on waits for the interval.
+    expect((await stats(node)).unsummarized.total).toBeGreaterThan(0);
   });
 });
 
