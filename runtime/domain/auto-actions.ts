@@ -33,12 +33,12 @@ export const ACTION_TIMEOUTS: Readonly<Record<AutoActionName, number>> = {
   git_check: 30_000,
 };
 
-/** Exit codes of the scripts for git: 70 is of a workspace that is no repository. */
+/** Exit codes of the scripts for git. */
 export const NO_REPOSITORY = 70;
 export const COMMIT_ENDS: Readonly<Record<number, string>> = {
   0: "committed",
   [NO_REPOSITORY]: "no repository",
-  71: "the repository has filters, which are programs",
+  71: "the repository has filters or hooks in its configuration, which are programs",
   72: "a merge, rebase or bisection is under way",
   73: "nothing changed",
   74: "another repository is inside (a submodule is one), whose changes are not seen",
@@ -77,6 +77,8 @@ function render({ name, end, exitCode, output }: ActionEnd): string | null {
     if (exitCode === NO_REPOSITORY) return null;
     if (exitCode === 0)
       return output === "" ? "git_check: nothing is uncommitted" : `git_check: uncommitted\n${output}`;
+    const refusal = COMMIT_ENDS[exitCode ?? -1];
+    if (refusal !== undefined) return `git_check: not run, ${refusal}`;
   }
   if (end === "exited" && exitCode === 0) return `${name}: done`;
   const how =

@@ -65,6 +65,8 @@ export function reviewPrompt(coding: CodingTask, diff: string, mark: string): st
     where(coding.path),
     `The task:\n${coding.task}`,
     `The change:\n${data(text, "the repository", mark)}`,
+    // .gitattributes can name any file binary.
+    ...(/^Binary files /m.test(diff) ? ["Of files that are said to be binary read what they hold."] : []),
     ...(truncated ? ["The rest of the change is left out: read the files."] : []),
     "Does it do what the task says, all of it and nothing else, without a check that was weakened to pass? If so, the first line of " +
       "your reply is the word ACCEPT alone. Otherwise say what has to be changed, and how.",

@@ -1,7 +1,8 @@
 /**
  * git in a workspace, whose configuration is the agent's to write: hooks, signing, file watchers and the configuration of user and
- * machine are left out, nothing is fetched, and the repository is the one in the workspace itself, wherever its configuration points. It
- * runs in the sandbox all the same: a `git status` runs the repository's filters, which are code of the workspace. Pure.
+ * machine are left out, nothing is fetched, and the repository is the one in the workspace itself, wherever its configuration points.
+ * Programs that cannot be left out are a reason to do nothing. It runs in the sandbox all the same, which bounds what `include.path`,
+ * alternates and links below `.git` can lead to, and the filters of a submodule, which a commit runs. Pure.
  */
 
 import { relative } from "node:path";
@@ -25,27 +26,30 @@ const OPTIONS = [
   .map((option) => `-c ${option}`)
   .join(" ");
 
-/** A link or a file in its place would lead to a repository elsewhere. */
-const IS_REPOSITORY = `[ -d .git ] && [ ! -L .git ] || exit ${NO_REPOSITORY}`;
+/** A link or a file in its place, or `commondir`, would lead to a repository elsewhere. */
+const IS_REPOSITORY = `[ -d .git ] && [ ! -L .git ] && [ ! -e .git/commondir ] && [ ! -L .git/commondir ] || exit ${NO_REPOSITORY}`;
 
 /** What a script begins with; `git` of it is the command with its options. */
 const PRELUDE = [ENVIRONMENT, IS_REPOSITORY, `git() { command git ${OPTIONS} "$@"; }`].join("\n");
 
+/** Exits as COMMIT_ENDS says. */
 export function gitStatus(excluded: string): string {
-  return `${PRELUDE}\nGIT_OPTIONAL_LOCKS=0 git status --porcelain=v1 -- . ${excluded}`;
+  // The option counts more than .gitmodules, which may ask for the status of a submodule, with that one's filters.
+  const status = `GIT_OPTIONAL_LOCKS=0 git status --porcelain=v1 --ignore-submodules=all -- . ${excluded}`;
+  return [PRELUDE, NO_PROGRAMS, status].join("\n");
 }
 
-/** Exits as COMMIT_ENDS says. Filters would change what is stored, by programs that the repository names. */
+/** Exits as COMMIT_ENDS says. */
 export function gitCommit({ agent, excluded }: { readonly agent: string; readonly excluded: string }): string {
   const name = shellQuote(`Cairn (${agent})`);
   return [
     PRELUDE,
     `export GIT_AUTHOR_NAME=${name} GIT_AUTHOR_EMAIL=cairn@localhost GIT_COMMITTER_NAME=${name} GIT_COMMITTER_EMAIL=cairn@localhost`,
     IN_PROGRESS,
-    NO_FILTERS,
+    NO_PROGRAMS,
     `git add -A -- . ${excluded} || exit 1`,
     "if git diff --cached --quiet --no-ext-diff --no-textconv; then exit 73; fi",
-    `git commit -q --no-verify --no-gpg-sign -m ${shellQuote(`Changes by the agent ${agent}`)} || exit 1`,
+    `git commit -q --no-verify -m ${shellQuote(`Changes by the agent ${agent}`)} || exit 1`,
   ].join("\n");
 }
 
@@ -55,7 +59,9 @@ const IN_PROGRESS = [
   "done",
 ].join("\n");
 
-const NO_FILTERS = "if git config --get-regexp '^filter\\..*\\.(clean|process)$' > /dev/null; then exit 71; fi";
+/** Filters, and hooks that newer versions of git take from the configuration, whatever `core.hooksPath` is. */
+const NO_PROGRAMS =
+  "if git config --get-regexp '^(filter\\..*\\.(clean|process)|hook\\..*\\.command)$' > /dev/null; then exit 71; fi";
 
 /** git would look into another repository inside with that one's configuration, and a tree holds no more of it than a commit's id. */
 const NO_OTHER_REPOSITORY = [
@@ -74,7 +80,7 @@ export function gitSnapshot(excluded: string): string {
   return [
     PRELUDE,
     IN_PROGRESS,
-    NO_FILTERS,
+    NO_PROGRAMS,
     "folder=$(mktemp -d) || exit 1; trap 'rm -rf \"$folder\"' EXIT",
     RUN,
     'if [ -f .git/index ]; then cp .git/index "$folder/index" || exit 1; fi',

@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { v7 as newId } from "uuid";
 import { afterEach, expect, it } from "vitest";
@@ -32,6 +33,11 @@ import {
 const run = promisify(execFile);
 const OFF = { format: false, lint: false, test: false, git_check: false, commit: "off" } as const;
 type Settings = Parameters<typeof autoActions.create>[0]["settings"];
+/** git in a folder, as a person who has a name. */
+const repositoryIn =
+  (folder: string) =>
+  (...args: string[]) =>
+    run("git", ["-C", folder, "-c", "user.name=a", "-c", "user.email=a@b", ...args]);
 const write = (path: string, id = path) => toolCall(id, "file_write", { path, content: `new ${path}\n` });
 
 describeDatabase("auto-actions", (open) => {
@@ -62,9 +68,10 @@ describeDatabase("auto-actions", (open) => {
     const shell = { ...SHELL_DEFAULTS, ...more.shell };
     const auditFile = createAuditFile({ directory: join(base, "audit"), clock: realClock, logger: quietLogger });
     const background = createBackground(quietLogger);
+    const ending = new AbortController();
     const hooks = await autoActions.create({
       background,
-      stopping: new AbortController().signal,
+      stopping: ending.signal,
       settings: { ...OFF, ...settings },
       runCommand: createCommandRunner({ ...deps, settings: shell, container: false }),
       gate,
@@ -82,13 +89,15 @@ describeDatabase("auto-actions", (open) => {
       script,
       tools: (await builtInTools()).filter(({ name }) => name.startsWith("file_")),
       hooks: [...(more.hooks ?? []), ...hooks],
-      agent: { workspace },
+      agent: { workspace, tools: { others: { include: ["file_write"] } } },
     });
     running.push(harness);
     return {
       harness,
       workspace,
       background,
+      /** As where the node stops. */
+      stop: () => ending.abort(),
       /** Results of tools that the model has read at last, in their order. */
       results: () =>
         (harness.requests.at(-1)?.messages ?? []).flatMap(({ role, content }) =>
@@ -150,6 +159,24 @@ describeDatabase("auto-actions", (open) => {
     expect(results().map((result) => result.includes("format: done"))).toEqual([false, false, true]);
   });
 
+  it("run for no files where none is there any more", async () => {
+    let folder = "";
+    const remove: AnyHook = {
+      name: "remove",
+      event: "tool:after",
+      priority: 10,
+      run: () => rm(join(folder, "a.txt"), { force: true }),
+    };
+    const { harness, workspace, results } = await setUp(
+      { format: "echo {files}", test: "echo all" },
+      [[write("a.txt")]],
+      { hooks: [remove] },
+    );
+    folder = workspace;
+    await harness.say("go");
+    expect(results()[0]).toMatch(/no instructions\.\]\ntest: done$/);
+  });
+
   it("leave a turn as it is whatever they do: too much output, no sandbox, a file that is gone", async () => {
     const noisy = await setUp({ test: "yes bad | head -c 5000000; rm a.txt; exit 1", lint: "rm a.txt; echo {files}" }, [
       [write("a.txt")],
@@ -168,7 +195,8 @@ describeDatabase("auto-actions", (open) => {
   });
 
   it("are ended with the turn by /stop", async () => {
-    const { harness, workspace } = await setUp({ test: "echo begun > began; sleep 600" }, [[write("a.txt")]]);
+    const actions = { lint: "echo begun > began; sleep 600", test: "echo next" };
+    const { harness, workspace, audited } = await setUp(actions, [[write("a.txt")]]);
     const { turnId } = await harness.turns.accept(harness.message("go"));
     await expect
       .poll(() => readFile(join(workspace, "began"), "utf8").catch(() => ""), { timeout: 20_000 })
@@ -178,6 +206,7 @@ describeDatabase("auto-actions", (open) => {
       interrupted: true,
       notice: "Stopped.",
     });
+    expect(await audited()).toMatchObject([{ action: "lint", end: "aborted" }]);
   });
 
   it("see only the workspace, and nothing is run for users who are not the owner", async () => {
@@ -206,6 +235,42 @@ describeDatabase("auto-actions", (open) => {
     await writeFile(join(workspace, "secret"), "hunter2");
     await harness.say("go");
     expect(results().at(-1)).toMatch(/git_check: uncommitted\n\?\? a\.txt$/);
+    expect(await readdir(workspace)).not.toContain("pwned");
+  });
+
+  it.each([
+    ["names a filter", "filter.x.clean"],
+    ["names a hook", "hook.x.command"],
+  ])("do not ask git where the configuration of the repository %s", async (_how, key) => {
+    const { harness, workspace, results } = await setUp({ git_check: true }, [[write("a.txt")]]);
+    const git = repositoryIn(workspace);
+    await git("init", "-q");
+    await writeFile(join(workspace, "a.txt"), "1");
+    await git("add", "-A");
+    await git("config", key, "touch pwned; cat");
+    await writeFile(join(workspace, ".git/info/attributes"), "* filter=x\n");
+    await harness.say("go");
+    expect(results().at(-1)).toMatch(/git_check: not run, the repository has filters or hooks in its configuration, /);
+    expect(await readdir(workspace)).not.toContain("pwned");
+  });
+
+  it("ask git for nothing of a submodule, whatever .gitmodules says", async () => {
+    const { harness, workspace, results } = await setUp({ git_check: true }, [[write("a.txt")]]);
+    const git = repositoryIn(workspace);
+    const inner = repositoryIn(join(workspace, "sub"));
+    await git("init", "-q");
+    await mkdir(join(workspace, "sub"));
+    await inner("init", "-q");
+    await writeFile(join(workspace, "sub/x"), "1");
+    await inner("add", "-A");
+    await inner("commit", "-q", "-m", "first");
+    await git("-c", "advice.addEmbeddedRepo=false", "add", "sub");
+    await writeFile(join(workspace, ".gitmodules"), '[submodule "sub"]\npath = sub\nurl = ./sub\nignore = none\n');
+    await inner("config", "filter.x.clean", `touch ${workspace}/pwned; cat`);
+    await writeFile(join(workspace, "sub/.git/info/attributes"), "* filter=x\n");
+    await writeFile(join(workspace, "sub/x"), "2");
+    await harness.say("go");
+    expect(results().at(-1)).toMatch(/git_check: uncommitted\nA {2}sub\n\?\? \.gitmodules\n\?\? a\.txt$/);
     expect(await readdir(workspace)).not.toContain("pwned");
   });
 
@@ -248,6 +313,20 @@ describeDatabase("auto-actions", (open) => {
 
   it.each([
     ["has filters", (folder: string) => run("git", ["config", "filter.x.clean", "touch pwned"], { cwd: folder })],
+    [
+      "has hooks in its configuration",
+      (folder: string) => run("git", ["config", "hook.x.command", "touch pwned"], { cwd: folder }),
+    ],
+    [
+      "has its objects and branches in another one",
+      async (folder: string) => {
+        const other = repositoryIn(join(folder, "other"));
+        await mkdir(join(folder, "other"));
+        await other("init", "-q");
+        await other("commit", "-q", "--allow-empty", "-m", "first");
+        await writeFile(join(folder, ".git/commondir"), "../other/.git\n");
+      },
+    ],
     ["is in the middle of a merge", (folder: string) => writeFile(join(folder, ".git/MERGE_HEAD"), "")],
     [
       "leads to a repository elsewhere",
@@ -260,10 +339,46 @@ describeDatabase("auto-actions", (open) => {
     const { harness, workspace, background } = await setUp({ commit: "turn" }, [[write("a.txt")]]);
     await run("git", ["init", "-q"], { cwd: workspace });
     await prepare(workspace);
+    const history = async () => (await run("git", ["log", "--all", "--format=%s"], { cwd: workspace })).stdout;
+    const before = await history();
     await harness.say("go");
     await harness.say("again");
     await background.idle();
-    expect((await run("git", ["log", "--all"], { cwd: workspace })).stdout).toBe("");
+    expect(await history()).toBe(before);
     expect(await readdir(workspace)).not.toContain("pwned");
+  });
+
+  it("commit nothing in turns of others", async () => {
+    let folder = "";
+    const repository: AnyHook = {
+      name: "repository",
+      event: "turn:before",
+      priority: 10,
+      run: async ({ workspace }) => {
+        folder = workspace;
+        await mkdir(folder, { recursive: true });
+        await run("git", ["init", "-q"], { cwd: folder });
+      },
+    };
+    const { harness, background } = await setUp({ commit: "turn" }, [[write("a.txt")]], { hooks: [repository] });
+    const address = { channel: harness.channel.id, conversation: "x", user: "ann" };
+    await harness.say("go", { address, owner: false });
+    await background.idle();
+    expect(await readdir(folder)).toEqual([".git", "a.txt"]);
+    expect((await run("git", ["log", "--all"], { cwd: folder })).stdout).toBe("");
+  });
+
+  it("end a commit with the node", async () => {
+    const { harness, workspace, background, stop } = await setUp({ commit: "turn" }, [[write("a.txt")]]);
+    await run("git", ["init", "-q"], { cwd: workspace });
+    // git waits for a writer.
+    await rm(join(workspace, ".git/info/exclude"));
+    await run("mkfifo", [join(workspace, ".git/info/exclude")]);
+    await harness.say("go");
+    await setTimeout(500);
+    stop();
+    await background.idle();
+    await rm(join(workspace, ".git/info/exclude"));
+    expect((await run("git", ["log", "--all"], { cwd: workspace })).stdout).toBe("");
   });
 });

@@ -89,6 +89,8 @@ describeDatabase("the coding pipeline", (open) => {
     /** Null: they are found. */
     readonly checks?: readonly string[] | null;
     readonly without?: readonly string[];
+    /** A file of the service in the workspace. */
+    readonly protect?: string;
     readonly args?: object;
     readonly agent?: HarnessOptions["agent"];
     readonly timer?: { now(): Date };
@@ -102,6 +104,7 @@ describeDatabase("the coding pipeline", (open) => {
       settings,
       checks = ["sh check.sh"],
       without = [],
+      protect,
       args = {},
       timer = realClock,
       ...more
@@ -109,10 +112,11 @@ describeDatabase("the coding pipeline", (open) => {
     const name = more.agent?.name ?? `coder-${randomUUID().slice(0, 8)}`;
     const stateDirectory = join(base, "home");
     await mkdir(stateDirectory, { recursive: true });
-    const gate = createWorkspaceGate({ protectedPaths: [stateDirectory] });
+    const protectedPaths = [stateDirectory, ...(protect ? [join(workspace, protect)] : [])];
+    const gate = createWorkspaceGate({ protectedPaths });
     const deps = {
       gate,
-      protectedPaths: [stateDirectory],
+      protectedPaths,
       stateDirectory,
       hostEnv: process.env,
       newId,
@@ -233,6 +237,14 @@ describeDatabase("the coding pipeline", (open) => {
     );
   });
 
+  it("shows nobody the service's own files", async () => {
+    const repo = await repository();
+    await writeFile(join(repo.workspace, "keys"), "hunter2");
+    const { harness } = await start({ ...repo, protect: "keys" });
+    expect((await harness.say("go")).text).toContain("The change is made");
+    expect(JSON.stringify(harness.requests)).not.toMatch(/hunter2|keys \|/);
+  });
+
   it("ends after its rounds where the review never accepts, and leaves the change", async () => {
     const repo = await repository();
     const { harness, prompts } = await start({ ...repo, args: { rounds: 2 }, stages: { review: says("Never.") } });
@@ -242,6 +254,20 @@ describeDatabase("the coding pipeline", (open) => {
     expect(said).toContain("Never.");
     expect(prompts.filter((message) => message.startsWith("You make"))).toHaveLength(2);
     expect(await readFile(join(repo.workspace, "add.sh"), "utf8")).toBe(RIGHT);
+  });
+
+  it("does not take nothing for a change, though its checks pass", async () => {
+    const repo = await repository();
+    const { harness, prompts } = await start({
+      ...repo,
+      args: { rounds: 2 },
+      checks: ["true"],
+      stages: { edit: says("Done.") },
+    });
+    const { text: said } = await harness.say("go");
+    expect(said).toMatch(/^The pipeline has failed: no round .*\n.*Changed:\n\(nothing\)/s);
+    expect(prompts.filter((message) => message.startsWith("You make"))[1]).toContain("Nothing was changed.");
+    expect(prompts.filter((message) => message.startsWith("You review"))).toEqual([]);
   });
 
   it("ends checks that never do, and what they have started", async () => {
@@ -291,6 +317,20 @@ describeDatabase("the coding pipeline", (open) => {
     await expect.poll(() => states(harness)).toEqual(["aborted", "done", "aborted"]);
   });
 
+  it("stops the stage that works when the time of all is over", async () => {
+    const repo = await repository();
+    const { harness } = await start({
+      ...repo,
+      settings: { timeoutMs: 1_500 },
+      stages: { edit: (_step, _nth, { options }) => hang(options.signal) },
+    });
+    const { text: said } = await harness.say("go");
+    expect(said).toMatch(
+      /^The pipeline has failed: The sub-agent did not reply before the deadline, and was stopped\./,
+    );
+    await expect.poll(() => states(harness)).toEqual(["done", "done", "aborted"]);
+  });
+
   it("fails with the tokens of a stage, and says what is in the working tree", async () => {
     const repo = await repository();
     const { harness } = await start({
@@ -336,6 +376,21 @@ describeDatabase("the coding pipeline", (open) => {
     const { text: said } = await next.turns.wait(next.agentName, turnId);
     expect(said).toMatch(/^The change is made.*Rounds: 2\./);
     expect(await readFile(join(repo.workspace, "runs.txt"), "utf8")).toBe("run\nrun\n");
+  });
+
+  it("ends with a drain that outlasts its time during a check, and the agent reads that", async () => {
+    const repo = await repository();
+    const checks = ["sleep 86421 & sleep 86421"];
+    const { harness: drained } = await start({ ...repo, checks }, false);
+    const { turnId } = await drained.turns.accept(drained.message("go"));
+    await expect.poll(() => processes("86421"), { timeout: 60_000 }).toBeGreaterThan(1);
+    await drained.drain(0);
+    expect(await processes("86421")).toBe(0);
+    expect(await states(drained)).toEqual(["queued", "done", "done"]);
+    await drained.stop();
+    const { harness: next } = await start({ ...repo, checks, agent: drained.next.agent, node: drained.next.node });
+    const { text: said } = await next.turns.wait(next.agentName, turnId);
+    expect(said).toBe("TOOL_ABORTED: The pipeline was stopped; the working tree is left as it is.");
   });
 
   it("ends with an unknown outcome where its process dies during a check", async () => {
@@ -392,7 +447,7 @@ describeDatabase("the coding pipeline", (open) => {
         await writeFile(join(workspace, "add.sh"), "echo 1\n");
       },
       { allow_dirty: true },
-      /TOOL_REFUSED: \.: the repository has filters, which are programs/,
+      /TOOL_REFUSED: \.: the repository has filters or hooks in its configuration, which are programs/,
     ],
     [
       "shows no new files by its configuration",
@@ -415,6 +470,10 @@ describeDatabase("the coding pipeline", (open) => {
         await run("git", ["clone", "-q", workspace, join(workspace, "inner")]);
         await git("add", "inner");
         await git("commit", "-q", "-m", "inner");
+        const inner = join(workspace, "inner");
+        await run("git", ["-C", inner, "config", "filter.x.clean", `touch ${workspace}/pwned; cat`]);
+        await writeFile(join(inner, ".git/info/attributes"), "* filter=x\n");
+        await writeFile(join(inner, "add.sh"), "echo 1\n");
       },
       {},
       /another repository is inside/,
@@ -456,20 +515,26 @@ describeDatabase("the coding pipeline", (open) => {
 
   it("lets no edit hide what it writes, or leave a program for git", async () => {
     const repo = await repository();
-    const paths = [".git/info/exclude", ".git/hooks/pre-commit", "hidden.js", "add.sh"];
+    const contents: Readonly<Record<string, string>> = { "add.sh": RIGHT, ".gitattributes": "sly.js -diff\n" };
+    const paths = [
+      [".git/info/exclude", ".git/hooks/pre-commit", "hidden.js"],
+      [".gitattributes", "sly.js", "add.sh"],
+    ];
     const { harness, prompts } = await start({
       ...repo,
       stages: {
         edit: (step) => {
-          const path = paths[step];
-          if (path === undefined) return [text("edited"), end()];
-          const content = path === "add.sh" ? RIGHT : "hidden*\n";
-          return [toolCall(`w${step}`, "file_write", { path, content }), end("tool_calls")];
+          const calls = (paths[step] ?? []).map((path) =>
+            toolCall(path, "file_write", { path, content: contents[path] ?? "hidden*\n" }),
+          );
+          return calls.length > 0 ? [...calls, end("tool_calls")] : [text("edited"), end()];
         },
       },
     });
     expect((await harness.say("go")).text).toContain("hidden.js");
-    expect(prompts.find((message) => message.startsWith("You review"))).toContain("+++ b/hidden.js");
+    const review = prompts.find((message) => message.startsWith("You review"));
+    expect(review).toContain("+++ b/hidden.js");
+    expect(review).toMatch(/b\/sly\.js differ.*Of files that are said to be binary read what they hold\./s);
     expect(await readdir(join(repo.workspace, ".git/hooks"))).not.toContain("pre-commit");
   });
 
