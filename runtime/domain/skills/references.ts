@@ -4,7 +4,9 @@ import { SKILL_FILE, type SkillIssue } from "../../contracts/skill.ts";
 
 /** References that are checked. */
 const MAX_REFERENCES = 500;
-const LINK = /\]\(\s{0,8}<?([^\s()<>]{1,500})/g;
+const LINK = /\]\(\s{0,8}(?:<([^<>]{1,500})>|((?:[^\s()<>]|\([^\s()<>]{0,100}\)){1,500}))/g;
+/** `[name]: target`, with nothing behind it but a title. */
+const DEFINITION = /^ {0,3}\[[^[\]^]{1,200}\]:\s{0,8}(?:<([^<>]{1,500})>|([^\s<>]{1,500}))(?=\s*(?:["'(]|$))/g;
 const PATH = /(?<![\w./\\:%-])((?:\.{1,2}[/\\]|[/\\]){0,20}(?:scripts|references|assets)[/\\][\w./\\-]{0,300}\w)/gi;
 const SCHEME = /^(?!file:)[a-z][a-z0-9+.-]*:/i;
 const FENCE = /^ {0,3}(?:```|~~~)/;
@@ -57,7 +59,11 @@ function* referencesIn(text: string): Generator<{ readonly path: string; readonl
   for (const content of text.split("\n")) {
     line += 1;
     if (FENCE.test(content)) inFence = !inFence;
-    const links = inFence ? [] : [...content.matchAll(LINK)].map(([, target = ""]) => targetOf(target));
+    const links = inFence
+      ? []
+      : [...content.matchAll(LINK), ...content.matchAll(DEFINITION)].map(([, quoted, plain = ""]) =>
+          targetOf(quoted ?? plain),
+        );
     const paths = [...content.replaceAll(LINK, "](").matchAll(PATH)].map(([, path = ""]) => path);
     for (const path of [...links, ...paths]) if (path !== null) yield { path, line };
   }

@@ -9,6 +9,10 @@ describe("what a skill refers to", () => {
   it("is in its folder, or on the web", () => {
     const text = `See [the guide](references/guide.md#usage), [here](#top), [there](https://example.com/references/x.md).
 Run \`python scripts/deep/run.py --x\`; all of ./scripts/deep and [it](<./references/guide.md>). Mail [us](mailto:a@b.c).
+![A logo](<assets/logo (1).svg>) ([again](assets/logo%20(1).svg)), [a word]: no definition, and [the guide][g].
+[g]: references/guide.md "The guide"
+[note]: this is none, and so is
+[^1]: footnote
 \`\`\`md
 [an example](nowhere.md)
 \`\`\`
@@ -37,6 +41,11 @@ The words scripts/ and assets/ alone are no files. https://example.com/scripts/o
     ],
     ["[x](/etc/passwd)", "SKILL.md, line 1: it refers to /etc/passwd, which must be relative to the skill's folder"],
     ["[x](file:///etc/passwd)", /must be a path with slashes/],
+    [
+      "[x][y]\n\n[y]: ../secret.md\r",
+      "SKILL.md, line 3: it refers to ../secret.md, which leads out of the skill's folder",
+    ],
+    ["[x](<../a b.md>)", "SKILL.md, line 1: it refers to ../a b.md, which leads out of the skill's folder"],
     ["[x](references\\guide.md)", /must be a path with slashes/],
     ["[x](~/notes.md)", /must be relative/],
     ["[x](references/.env)", /is hidden/],
@@ -58,6 +67,7 @@ The words scripts/ and assets/ alone are no files. https://example.com/scripts/o
   it("is checked up to a bound, in a text that was made to be slow", () => {
     const many = Array.from({ length: 2_000 }, (_, n) => `[x](m${n}.md)`).join(" ");
     expect(words(many)).toHaveLength(500);
+    expect(words("[".repeat(30_000) + "](((".repeat(30_000) + "(".repeat(30_000)).length).toBeLessThan(10);
     expect(words(`${"](".repeat(30_000)}${"scripts/".repeat(8_000)}`).length).toBeLessThan(10);
   });
 });
