@@ -30,6 +30,7 @@ export default class SkillInit extends BaseCommand<ScaffoldedSkill> {
   }
 
   protected render({ path }: ScaffoldedSkill, mark: Mark): string {
-    return `${mark.good("Written:")} ${path}\nFill in SKILL.md, then run \`cairn skill validate ${path}\`.`;
+    const next = `Fill in SKILL.md, then run \`cairn skill validate ${path}\`.`;
+    return `${mark.good("Written:")} ${path}\n${next}\nAgents find it below a directory of skill_dirs, and in skills/ of a workspace.`;
   }
 }
