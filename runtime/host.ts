@@ -11,11 +11,8 @@ import { createPairings } from "./app/pairings.ts";
 import { createReceivers } from "./app/receivers.ts";
 import { createSecurityTrail } from "./app/security-trail.ts";
 import { createTodoLists } from "./app/todo-lists.ts";
-import { hostableAgents } from "./app/turn/agents.ts";
 import { createBudgets } from "./app/usage/budgets.ts";
-import { createPeerClients } from "./client/peer.ts";
 import { createPeerAgents } from "./client/peer-agents.ts";
-import { isLoopback } from "./config/index.ts";
 import type { Database } from "./contracts/database.ts";
 import type { Clock } from "./contracts/ports.ts";
 import { createTokenizer } from "./domain/tokens.ts";
@@ -24,25 +21,23 @@ import { composeApplication } from "./host/application.ts";
 import { composeBackups } from "./host/backups.ts";
 import { createChannels } from "./host/channels.ts";
 import { recordConfigurationChange } from "./host/configuration-change.ts";
-import { MIGRATIONS, openDatabase } from "./host/database.ts";
-import { createDiscovery } from "./host/discovery.ts";
+import { openDatabase } from "./host/database.ts";
 import { type HeldHome, holdHome } from "./host/home.ts";
 import { loadIdentity } from "./host/identity.ts";
 import { createLifecycle } from "./host/lifecycle.ts";
 import { createLogins } from "./host/logins.ts";
 import { composeMcpServers } from "./host/mcp-servers.ts";
-import { createMembership } from "./host/membership.ts";
 import { composeMemory } from "./host/memory.ts";
-import { createMeshCalls } from "./host/mesh-calls.ts";
+import { composeMesh } from "./host/mesh.ts";
 import { createMetrics, workIn } from "./host/metrics.ts";
 import type { HostOptions } from "./host/options.ts";
 import { pricesOf } from "./host/providers.ts";
 import { composeSchedules } from "./host/schedules.ts";
+import { createSchemaService } from "./host/schema.ts";
 import { createHttpService } from "./host/serve.ts";
 import { type Service, Services } from "./host/services.ts";
-import { advertisedUrl, channelRouting, listenAddress, seedUrls, turnLimits, workspaceSeed } from "./host/settings.ts";
+import { channelRouting, turnLimits, workspaceSeed } from "./host/settings.ts";
 import { composeTurns } from "./host/turns.ts";
-import { waitForDatabaseAndMigrate } from "./host/wait-for-database.ts";
 import { seedWorkspaces } from "./host/workspace-seed.ts";
 import { createAuditFile, rotateAudit } from "./plugins/hooks/safety/index.ts";
 import { createHousekeeping } from "./workers/housekeeping.ts";
@@ -114,7 +109,7 @@ async function compose(
   const startedAt = clock.now();
   const identity = await loadIdentity(paths.nodeKey, config.mesh.name);
   const node = { id: identity.id, name: identity.name };
-  let schemaVersion: number | null = null;
+  const schema = createSchemaService({ database, node: node.id, release: version, logger });
 
   const countTokens = createTokenizer();
   const tickers = createTickers();
@@ -150,7 +145,6 @@ async function compose(
   const { tools } = agentParts;
   const mcpServers = await composeMcpServers({ loaded, tools, paths, hide, version, clock, newId, logger });
 
-  // Turns: inbox to outbox.
   const pairings = createPairings({ database, randomBytes });
   const channels = await createChannels(config, { pairings, brought: agentParts.plugins.channels, newId, logger });
   const drainDeadlineMs = config.runtime.drain_deadline;
@@ -166,26 +160,17 @@ async function compose(
       else receivers.takeBack();
     },
   });
-  const peers = createPeerClients({ id: node.id, privateKey: identity.privateKey, clock, newId });
-  const reached = !isLoopback(listenAddress(loaded).host);
-  const port = () => (reached ? Number(new URL(http.url()).port) : null);
-  const discovery = config.mesh.enabled && config.mesh.mdns ? createDiscovery({ node, port, logger }) : null;
-  const membership = createMembership({
+  const { peers, discovery, membership } = composeMesh({
+    loaded,
+    version,
     identity,
     database,
-    migrations: MIGRATIONS,
-    said: { release: version, address: advertisedUrl(loaded), agents: hostableAgents(agentParts.agents, node.name) },
-    isDraining: () => lifecycle.draining,
+    agents: agentParts.agents,
     paths,
-    mesh: config.mesh.enabled
-      ? {
-          heartbeatMs: config.mesh.heartbeat,
-          seeds: seedUrls(loaded),
-          calls: createMeshCalls(peers),
-          foundAt: (id) => discovery?.foundAt(id) ?? null,
-        }
-      : null,
+    isDraining: () => lifecycle.draining,
+    url: () => http.url(),
     clock,
+    newId,
     logger,
   });
   // Nobody else can have an embedded store open.
@@ -305,7 +290,7 @@ async function compose(
     askPeer: async (entry, { timeoutMs, signal }) => peers.to(entry).ping({ timeoutMs, ...(signal ? { signal } : {}) }),
     mesh: membership.control,
     audit: auditFile.status,
-    schemaVersion: () => schemaVersion,
+    schemaVersion: schema.version,
     clock,
     newId,
   });
@@ -338,19 +323,6 @@ async function compose(
     },
   });
 
-  const schema: Service = {
-    name: "schema",
-    async start(signal) {
-      schemaVersion = await waitForDatabaseAndMigrate({
-        database,
-        migrations: MIGRATIONS,
-        node: node.id,
-        release: version,
-        logger,
-        signal,
-      });
-    },
-  };
   const unfit = Promise.race([membership.unfit, receivers.unfit]);
   unfit.catch(() => undefined);
   return {
@@ -364,13 +336,13 @@ async function compose(
       {
         name: "configuration change",
         async start() {
-          if (maintenance) return;
-          await recordConfigurationChange(loaded.file, paths.configuration, identity.privateKey, security);
+          if (!maintenance)
+            await recordConfigurationChange(loaded.file, paths.configuration, identity.privateKey, security);
         },
       },
     ],
     working: [
-      schema,
+      schema.service,
       ...memoryParts.services,
       ...(maintenance
         ? []
