@@ -12,10 +12,13 @@ import {
 } from "../contracts/hooks.ts";
 import type { Logger } from "../contracts/ports.ts";
 
+/** Milliseconds that a hook may go on after the turn's signal: /stop waits for it. What it has started is killed after one second. */
+const ABORT_GRACE_MS = 2_000;
+
 export interface HookPipeline {
   /**
    * The context as the hooks leave it. Rejects with what a closed hook has thrown, or with RUNTIME_HOOK_TIMEOUT when it missed its
-   * deadline; the same of an open one is logged, and the next hook gets the context as it was.
+   * deadline or went on after `signal`; the same of an open one is logged, and the next hook gets the context as it was.
    */
   run<E extends HookEvent>(event: E, context: HookContexts[E], signal?: AbortSignal): Promise<HookContexts[E]>;
 }
@@ -35,7 +38,7 @@ export function createHookPipeline(hooks: readonly AnyHook[], logger: Logger): H
         // The map's key is the hook's own event.
         const hook = candidate as unknown as Hook<typeof event>;
         try {
-          current = (await endedInTime(hook, current, signal)) ?? current;
+          current = whole(await endedInTime(hook, current, signal), current, hook.name);
         } catch (error) {
           if ((hook.policy ?? HOOK_EVENTS[event].policy) === "closed") throw error;
           logger.warn({ err: error, hook: hook.name, event }, "a hook failed and was skipped");
@@ -55,20 +58,34 @@ async function endedInTime<E extends HookEvent>(
   const { deadlineMs = HOOK_DEADLINE_MS } = hook;
   const deadline = new AbortController();
   const overdue = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    const error = new RuntimeError(
-      "RUNTIME_HOOK_TIMEOUT",
-      `The hook "${hook.name}" took longer than ${deadlineMs / 1000} s.`,
-    );
+  const fail = (message: string) => {
+    const error = new RuntimeError("RUNTIME_HOOK_TIMEOUT", `The hook "${hook.name}" ${message}.`);
     deadline.abort(error);
     overdue.reject(error);
-  }, deadlineMs);
+  };
+  const timer = setTimeout(fail, deadlineMs, `took longer than ${deadlineMs / 1000} s`);
+  let grace: NodeJS.Timeout | undefined;
+  const onAbort = () => {
+    grace = setTimeout(fail, ABORT_GRACE_MS, `went on ${ABORT_GRACE_MS / 1000} s after its signal`);
+  };
+  if (signal?.aborted) onAbort();
+  else signal?.addEventListener("abort", onAbort, { once: true });
   try {
     const signals = signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal;
     return await Promise.race([hook.run(context, signals), overdue.promise]);
   } finally {
+    signal?.removeEventListener("abort", onAbort);
     clearTimeout(timer);
+    clearTimeout(grace);
   }
+}
+
+/** What the next hook and the stage get. A hook of other people may give back anything: a part of a context fails as the hook. */
+function whole<Context extends object>(given: Context | void | null, current: Context, name: string): Context {
+  if (given === undefined || given === null) return current;
+  const missing = typeof given === "object" ? Object.keys(current).find((key) => !Object.hasOwn(given, key)) : "all";
+  if (missing === undefined) return given;
+  throw new TypeError(`The hook "${name}" gave back no whole context: ${missing} is missing.`);
 }
 
 /** RangeError for a priority, deadline or policy that the hook's event does not allow. */

@@ -169,7 +169,7 @@ export function createModelCaller(deps: {
       const failure = toCairnError(error);
       // A server that refuses a request for what it holds does answer.
       permit.end(FALLBACK_CODES.has(failure.code) ? "failed" : "succeeded", failure);
-      await hooks.run("provider:error", { ...call.turn, provider: ref.provider, error });
+      await hooks.run("provider:error", { ...call.turn, provider: ref.provider, error }, call.signal);
       return { error: failure, said, interrupted: whole ? null : interrupted };
     }
   }

@@ -139,7 +139,7 @@ class TurnRun {
     const available = toolsOf(this.#deps.tools.snapshot(), agent, this.#turn, given?.tools);
     const channel = this.#turn.channel;
     const info: TurnInfo = { turnId, agent: agent.name, sessionKey, conversationId, channel, user, owner, workspace };
-    if (created) await hooks.run("session:start", sessionOf(info));
+    if (created) await hooks.run("session:start", sessionOf(info), signal);
     const steps = attempt > 1 ? await journal.steps() : [];
     // Orderly shutdowns, expired leases and questions are no crashes.
     const refused = this.#turn.abortRequested ? stopped() : tooManyCrashes(steps, attempt - 1 - checkpoints - waits);

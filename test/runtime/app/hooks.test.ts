@@ -1,5 +1,6 @@
 /** The hook pipeline: order, what a hook may change, and what its failure means under its policy. */
 
+import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createHookPipeline } from "../../../runtime/app/hooks.ts";
 import { ToolError } from "../../../runtime/contracts/errors.ts";
@@ -63,6 +64,29 @@ describe("the hooks of an event", () => {
   });
 });
 
+describe("a hook that gives back a part of its context, or something else", () => {
+  const given = { text: "hi", agent: "main" } as HookContexts["turn:before"];
+  const broken = (policy: string) =>
+    [{ text: "bye" }, { agent: "main" }, "bye", 7].map((value) => hook("turn:before", async () => value, { policy }));
+
+  it("has failed: a closed one ends its stage, and an open one changes nothing", async () => {
+    for (const one of broken("closed")) {
+      const run = createHookPipeline([one], quietLogger).run("turn:before", given);
+      await expect(run).rejects.toThrow(
+        /^The hook "probe" gave back no whole context: (?:text|agent|all) is missing\.$/,
+      );
+    }
+    const { warnings, logger } = logged();
+    expect(await createHookPipeline(broken("open"), logger).run("turn:before", given)).toBe(given);
+    expect(warnings).toHaveLength(4);
+  });
+
+  it("changes nothing where that is null", async () => {
+    const pipeline = createHookPipeline([hook("turn:before", async () => null)], quietLogger);
+    expect(await pipeline.run("turn:before", given)).toBe(given);
+  });
+});
+
 describe("a hook without a deadline of its own", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
@@ -77,13 +101,38 @@ describe("a hook without a deadline of its own", () => {
     expect(ended).toMatchObject([{ code: "RUNTIME_HOOK_TIMEOUT", message: 'The hook "probe" took longer than 10 s.' }]);
   });
 
-  it("leaves no timer behind when it ends in time", async () => {
-    await createHookPipeline([hook("tool:before", async () => undefined)], quietLogger).run(
-      "tool:before",
-      context as never,
-    );
+  it("leaves no timer and no listener behind when it ends in time", async () => {
+    const { signal } = new AbortController();
+    const ended = hook("tool:before", async () => undefined);
+    await createHookPipeline([ended], quietLogger).run("tool:before", context as never, signal);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    const abort = new AbortController();
+    const obedient = hook("tool:before", async () => abort.abort());
+    await createHookPipeline([obedient], quietLogger).run("tool:before", context as never, abort.signal);
     expect(vi.getTimerCount()).toBe(0);
   });
+
+  it.each(["before", "while"])(
+    "has two seconds where its turn was stopped %s it runs, whatever its deadline is",
+    async (when) => {
+      const ended: unknown[] = [];
+      const abort = new AbortController();
+      const pipeline = createHookPipeline([hook("tool:before", never, { deadlineMs: 86_400_000 })], quietLogger);
+      if (when === "before") abort.abort();
+      pipeline.run("tool:before", context as never, abort.signal).catch((error: unknown) => ended.push(error));
+      if (when === "while") {
+        await vi.advanceTimersByTimeAsync(3_600_000);
+        abort.abort();
+      }
+      await vi.advanceTimersByTimeAsync(1_999);
+      expect(ended).toEqual([]);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(ended).toMatchObject([
+        { code: "RUNTIME_HOOK_TIMEOUT", message: 'The hook "probe" went on 2 s after its signal.' },
+      ]);
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
 });
 
 describe.each(Object.entries(HOOK_EVENTS))("a failing hook of %s", (name, { policy, stops }) => {

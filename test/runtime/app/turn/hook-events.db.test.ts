@@ -231,6 +231,37 @@ describeDatabase("hook events of turns", (open) => {
     expect(harness.requests).toHaveLength(0);
   });
 
+  it.each<HookEvent>([
+    "session:start",
+    "turn:before",
+    "provider:before",
+    "provider:error",
+    "tool:before",
+    "tool:after",
+  ])("end with /stop, though a hook of %s does not return in days", async (event) => {
+    const reached = Promise.withResolvers<void>();
+    const hanging = hook(
+      event,
+      () => {
+        reached.resolve();
+        return new Promise(() => undefined);
+      },
+      { deadlineMs: 86_400_000 },
+    );
+    const harness = await start({
+      script: (request, call) =>
+        event === "provider:error"
+          ? Promise.reject(new ProviderError("PROVIDER_OVERLOADED", "busy"))
+          : actOnce(request, call),
+      tools: [act],
+      hooks: [hanging],
+    });
+    const said = harness.say("go").catch((error: unknown) => error);
+    await reached.promise;
+    expect(await harness.command("/stop")).toMatchObject({ data: { stopped: true } });
+    await said;
+  });
+
   it("go on without an open hook that throws or hangs, wherever it stands", async () => {
     const bad = (event: HookEvent) => [
       hook(event, () => Promise.reject(new Error("a bug")), { policy: "open" }),
