@@ -88,9 +88,9 @@ async function verifyOnce(
       }
       const prev = last ?? chained.prev;
       if (prev === null) report(number, "has lost its beginning: it does not say what it goes on from");
-      else if (last === null && head === null) beginsLater = prev !== NO_HASH;
-      // Not its last one alone: a clock that was set back goes on in the file before.
-      else if (last === null && seen.get(prev) !== previous) {
+      else if (last === null && head === null && withoutHash === 0) beginsLater = prev !== NO_HASH;
+      // Not its last one alone: a clock that was set back goes on in the file before. Lines without hashes are followed by the chain's first one.
+      else if (last === null && (head === null ? prev !== NO_HASH : seen.get(prev) !== previous)) {
         report(number, "does not go on from the file before it: lines or files are missing between them");
       }
       link.add(chained.covered);
@@ -120,6 +120,14 @@ async function verifyOnce(
       signal.throwIfAborted();
       problems.push({ file: file.name, line: null, reason: `cannot be read: ${reasonOf(error)}` });
     }
+  }
+  if (head === null && withoutHash > 0 && problems.length === 0) {
+    const file = files.at(-1)?.name ?? directory;
+    problems.push({
+      file,
+      line: null,
+      reason: "no line has a hash: a version without them wrote all, or it was changed",
+    });
   }
   if (includes !== undefined && (seen.get(includes) ?? null) === null) {
     const file = files.at(-1)?.name ?? directory;

@@ -107,7 +107,11 @@ describe("an audit log that is as it was written", () => {
     const old = '{"at":"2026-03-01T09:00:00Z","event":"call"}\n';
     await writeFile(path("2026-02-28.jsonl"), old);
     await writeFile(path(FIRST), old + old);
-    expect(await verify()).toMatchObject({ verified: 0, head: null, problems: [] });
+    expect(await verify()).toMatchObject({
+      verified: 0,
+      head: null,
+      problems: [{ file: FIRST, line: null, reason: expect.stringMatching(/^no line has a hash/) }],
+    });
     await write("2026-03-01");
     expect(await verify()).toMatchObject({ verified: 1, without_hash: 3, problems: [] });
     await writeFile(path(FIRST), (await readFile(path(FIRST), "utf8")).replace('"call"', '"cold"'));
@@ -134,29 +138,60 @@ describe("an audit log that is as it was written", () => {
 });
 
 describe("a change of the audit log is found", () => {
-  it("of any single byte", async () => {
-    const { path, verify } = await log({ "2026-03-01": 2, "2026-03-02": 2 });
-    const kept = { [FIRST]: await readFile(path(FIRST)), [SECOND]: await readFile(path(SECOND)) };
-    await fc.assert(
-      fc.asyncProperty(
-        fc.constantFrom(FIRST, SECOND),
-        fc.nat(),
-        fc.integer({ min: 1, max: 255 }),
-        async (name, at, by) => {
-          const original = kept[name] ?? Buffer.alloc(0);
-          const bytes = Buffer.from(original);
-          const index = at % bytes.length;
-          bytes[index] = (bytes[index] ?? 0) ^ by;
-          await writeFile(path(name), bytes);
-          const { problems } = await verifyAudit(join(path(name), ".."), { signal: NEVER });
-          await writeFile(path(name), original);
-          expect(problems, `byte ${index} of ${name}`).not.toEqual([]);
-        },
-      ),
-      { numRuns: 150 },
-    );
+  it.each([
+    ["several days", 2],
+    ["days of one line", 1],
+  ])(
+    "of any single byte of %s",
+    async (_, lines) => {
+      const { path, verify } = await log({ "2026-03-01": lines, "2026-03-02": lines });
+      const kept = { [FIRST]: await readFile(path(FIRST)), [SECOND]: await readFile(path(SECOND)) };
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom(FIRST, SECOND),
+          fc.nat(),
+          fc.integer({ min: 1, max: 255 }),
+          async (name, at, by) => {
+            const original = kept[name] ?? Buffer.alloc(0);
+            const bytes = Buffer.from(original);
+            const index = at % bytes.length;
+            bytes[index] = (bytes[index] ?? 0) ^ by;
+            await writeFile(path(name), bytes);
+            const { problems } = await verifyAudit(join(path(name), ".."), { signal: NEVER });
+            await writeFile(path(name), original);
+            expect(problems, `byte ${index} of ${name}`).not.toEqual([]);
+          },
+        ),
+        { numRuns: 150 },
+      );
+      expect((await verify()).problems).toEqual([]);
+    },
+    120_000,
+  );
+
+  it("of each byte of a log of one line", async () => {
+    const { path, verify } = await log({ "2026-03-01": 1 });
+    const original = await readFile(path(FIRST));
+    for (let at = 0; at < original.length; at += 1) {
+      const bytes = Buffer.from(original);
+      bytes[at] = (bytes[at] ?? 0) ^ 1;
+      await writeFile(path(FIRST), bytes);
+      expect((await verifyAudit(join(path(FIRST), ".."), { signal: NEVER })).problems, `byte ${at}`).not.toEqual([]);
+    }
+    await writeFile(path(FIRST), original);
     expect((await verify()).problems).toEqual([]);
   }, 120_000);
+
+  it("where the first day has lost its hashes", async () => {
+    const { path, verify } = await log({ "2026-03-01": 3, "2026-03-02": 2 });
+    const text = await readFile(path(FIRST), "utf8");
+    await writeFile(
+      path(FIRST),
+      text.replace(/(?:,"prev":"[0-9a-f]+")?,"hash":"[0-9a-f]+"/g, "").replace("shell", "todo"),
+    );
+    const reason = expect.stringMatching(/^does not go on from the file before it/);
+    expect((await verify()).problems).toEqual([{ file: SECOND, line: 1, reason }]);
+  });
 
   it.each<[string, (lines: string[]) => string[]]>([
     ["a line is gone", ([a = "", , c = ""]) => [a, c]],
