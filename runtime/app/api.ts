@@ -11,6 +11,7 @@ import type {
   Webhook,
 } from "../contracts/channel.ts";
 import type { ForgetPreview, ForgetReport, Selection } from "../contracts/forgetting.ts";
+import type { HealthReport, MeshReport } from "../contracts/health-report.ts";
 import type { Logins } from "../contracts/logins.ts";
 import type { Gossip, Revocation } from "../contracts/membership.ts";
 import type { Visibility } from "../contracts/memory.ts";
@@ -20,7 +21,6 @@ import type { NumberedEvent, StreamEvent, TurnResult, WaitingQuestion } from "..
 import type { RestoreReport, Scope, TokenRecord } from "../contracts/tokens.ts";
 import type { Approvals } from "./approvals.ts";
 import type { Capture } from "./capture/capture.ts";
-import type { Health, MeshReport } from "./health-report.ts";
 import type { McpServers } from "./mcp-servers.ts";
 import type { Joining } from "./mesh/joining.ts";
 import type { Leaving } from "./mesh/leaving.ts";
@@ -59,6 +59,12 @@ export type TurnState =
       readonly user: string;
       readonly final: StreamEvent & { type: "turn.finished" | "turn.failed" };
     };
+
+export interface Health {
+  report(): Promise<HealthReport>;
+  /** Whether messages are accepted: started, not draining, database there. */
+  ready(): Promise<{ readonly ready: boolean; readonly reason?: string }>;
+}
 
 export interface Turns {
   /** Durable when it resolves. RUNTIME_CONFLICT for the same key with another body, RUNTIME_DRAINING, RUNTIME_AGENT_UNKNOWN. */

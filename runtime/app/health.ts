@@ -2,12 +2,12 @@
 
 import { type Channel, type ChannelState, isWell } from "../contracts/channel.ts";
 import type { Database } from "../contracts/database.ts";
+import type { BudgetReport, HealthReport, HealthStatus, MeshReport } from "../contracts/health-report.ts";
 import type { PluginReport } from "../contracts/plugin.ts";
 import type { Clock } from "../contracts/ports.ts";
 import type { Provider } from "../contracts/provider.ts";
-import type { Backups, Schedules } from "./api.ts";
+import type { Backups, Health, Schedules } from "./api.ts";
 import type { Approvals } from "./approvals.ts";
-import type { Health, HealthReport, HealthStatus, MeshReport } from "./health-report.ts";
 import type { McpServers } from "./mcp-servers.ts";
 import type { QueueAdmin } from "./queue-admin.ts";
 import type { Receivers } from "./receivers.ts";
@@ -17,7 +17,7 @@ import type { Agent } from "./turn/agents.ts";
 import type { Dispatcher } from "./turn/dispatcher.ts";
 import type { ProviderCircuits } from "./turn/provider-circuits.ts";
 import type { TurnStore } from "./turn/turn-store.ts";
-import type { BudgetReport, Budgets } from "./usage/budgets.ts";
+import type { Budgets } from "./usage/budgets.ts";
 import type { WorkerState } from "./worker-state.ts";
 
 export interface HealthDeps {

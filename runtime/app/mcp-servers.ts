@@ -1,20 +1,7 @@
 /** MCP servers as those who look after a node see them: how they are, and tools that wait for an approval. */
 
 /** An MCP server whose tools agents get. */
-export interface McpServerReport {
-  readonly transport: "stdio" | "http";
-  readonly state: "connecting" | "up" | "down";
-  /** Why it is not up. */
-  readonly reason: string | null;
-  /** Tools that are offered. */
-  readonly tools: number;
-  /** Tools that are withheld because what they say of themselves has changed; at most 20. */
-  readonly changed: readonly string[];
-  /** Of the present form of all that have changed: what an approval names. Null where none has. */
-  readonly changed_digest: string | null;
-  /** Tools that cannot be offered; at most 20. */
-  readonly left_out: readonly { readonly name: string; readonly reason: string }[];
-}
+import type { McpServerReport } from "../contracts/health-report.ts";
 
 export interface McpServers {
   report(): Readonly<Record<string, McpServerReport>>;

@@ -1,9 +1,9 @@
 /** What goes to a node and what comes back, as its routes describe them (/openapi.json). */
 
-import type { WaitingApprovals } from "../contracts/approvals.ts";
-import type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
+import type { BackupEntry } from "../contracts/backups.ts";
 import type { Attachment } from "../contracts/channel.ts";
 import type { ErrorBody } from "../contracts/errors.ts";
+import type { HealthReport, McpServerReport, MeshReport } from "../contracts/health-report.ts";
 import type { MemberState } from "../contracts/node-entry.ts";
 
 export type { BackupEntry, BackupStatus } from "../contracts/backups.ts";
@@ -53,107 +53,25 @@ export interface BackupList {
   readonly backups: readonly BackupEntry[];
 }
 
-export interface Health {
-  readonly status: "healthy" | "degraded" | "unhealthy";
-  readonly version: string;
-  readonly node: { readonly id: string; readonly name: string };
-  readonly uptime_s: number;
-  readonly started_at: string;
-  readonly draining: boolean;
-  readonly agents: Readonly<
-    Record<
-      string,
-      {
-        readonly provider: string;
-        readonly model: string;
-        readonly active_turns: number;
-        /** For an answer; absent before it was counted. */
-        readonly waiting?: number;
-        readonly queued: number;
-        /** Null where it has none; absent before there were budgets. */
-        readonly budget?: {
-          readonly on_limit: "stop" | "warn";
-          readonly state: "ok" | "near" | "reached";
-          readonly limits: readonly {
-            readonly limit: string;
-            readonly used: number;
-            readonly max: number;
-            readonly share: number;
-            readonly resets_at: string;
-          }[];
-        } | null;
-      }
-    >
-  >;
-  readonly providers: Readonly<
-    Record<
-      string,
-      {
-        readonly available: boolean;
-        readonly model: string;
-        /** Of models whose calls have failed lately; absent before there were circuit breakers. */
-        readonly circuits?: readonly {
-          readonly model: string;
-          readonly state: "closed" | "open" | "half_open";
-          readonly failures: number;
-          readonly retry_after_s: number | null;
-          readonly last_error: string;
-        }[];
-      }
-    >
-  >;
+/** What came later is absent of an older node. */
+type Older<Report, Later extends keyof Report> = Omit<Report, Later> & Partial<Pick<Report, Later>>;
+
+type AgentHealth = HealthReport["agents"][string];
+type ProviderHealth = HealthReport["providers"][string];
+
+export interface Health
+  extends Older<
+    Omit<HealthReport, "agents" | "providers" | "channels" | "mcp" | "queues" | "mesh">,
+    "plugins" | "backup" | "schedules" | "approvals" | "skills" | "audit"
+  > {
+  readonly agents: Readonly<Record<string, Older<AgentHealth, "waiting" | "budget">>>;
+  readonly providers: Readonly<Record<string, Older<ProviderHealth, "circuits">>>;
   readonly channels: Readonly<
     Record<string, { readonly platform: string; readonly state: string; readonly reason?: string | null }>
   >;
-  /** MCP servers of the node; absent of an older node. */
-  readonly mcp?: Readonly<
-    Record<
-      string,
-      {
-        readonly transport: string;
-        readonly state: string;
-        readonly reason: string | null;
-        readonly tools: number;
-        readonly changed: readonly string[];
-        readonly changed_digest?: string | null;
-        readonly left_out: readonly { readonly name: string; readonly reason: string }[];
-      }
-    >
-  >;
-  /** Plugins of plugin_dirs; absent of an older node. */
-  readonly plugins?: readonly {
-    readonly id: string | null;
-    readonly kind: string | null;
-    readonly version: string | null;
-    readonly path: string;
-    readonly state: "loaded" | "failed" | "off";
-    readonly reason: string | null;
-  }[];
-  readonly memory: Readonly<Record<string, unknown>>;
+  readonly mcp?: Readonly<Record<string, Older<McpServerReport, "changed_digest">>>;
   readonly queues: readonly Readonly<Record<string, unknown>>[];
-  readonly mesh: {
-    readonly enabled: boolean;
-    /** Absent of an older node, as the rest; null where the mesh is off. */
-    readonly standing?: "alone" | "member" | "waiting" | "left" | "revoked" | null;
-    /** This node among them. */
-    readonly members?: number;
-    /** What an operator should know of it; null: nothing. */
-    readonly problem?: string | null;
-  };
-  /** Null where the store does not answer; an older node does not report it. */
-  readonly backup?: BackupStatus | null;
-  /** Schedules that somebody should see to; null where the store does not answer. An older node does not report it. */
-  readonly schedules?: readonly { readonly agent: string; readonly name: string; readonly problem: string }[] | null;
-  /** Calls that wait for the owner's word; null where the store does not answer. An older node does not report them. */
-  readonly approvals?: WaitingApprovals | null;
-  /** Skills that agents get, and folders that they do not get; absent of an older node. */
-  readonly skills?: {
-    readonly usable: number;
-    readonly skipped: readonly { readonly path: string; readonly problem: string }[];
-  };
-  /** Why lines of the audit log are being lost, null where none are, and how many since the start. An older node does not report it. */
-  readonly audit?: { readonly failing: string | null; readonly lost: number };
-  readonly schema_version: number | null;
+  readonly mesh: Older<MeshReport, "standing" | "members" | "problem">;
 }
 
 export interface QueueStatus {

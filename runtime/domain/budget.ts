@@ -1,10 +1,7 @@
 /** What an agent may use in a day and in a month, and how much of it is used. Periods are those of a time zone. Pure. */
 
+import { LIMITS, type LimitName, type LimitUse } from "../contracts/health-report.ts";
 import { endOfDay, endOfMonth } from "./time-window.ts";
-
-/** Names of the limits, as in `agents.<name>.budget`. */
-export const LIMITS = ["daily_tokens", "monthly_tokens", "daily_usd", "monthly_usd"] as const;
-export type LimitName = (typeof LIMITS)[number];
 
 export interface Budget {
   readonly limits: Readonly<Partial<Record<LimitName, number>>>;
@@ -21,16 +18,6 @@ export interface Spent {
 export interface Spending {
   readonly day: Spent;
   readonly month: Spent;
-}
-
-export interface LimitUse {
-  readonly limit: LimitName;
-  readonly used: number;
-  readonly max: number;
-  /** 1 and more: reached. */
-  readonly share: number;
-  /** ISO 8601: when the period ends and nothing is used any more. */
-  readonly resets_at: string;
 }
 
 /** From here on a limit is near. */

@@ -6,7 +6,6 @@
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import type { MeshMembership } from "../app/api.ts";
-import type { MeshReport } from "../app/health-report.ts";
 import { createGossip, type MeshCalls } from "../app/mesh/gossip.ts";
 import { createJoinTokens } from "../app/mesh/join-tokens.ts";
 import { createJoining } from "../app/mesh/joining.ts";
@@ -17,6 +16,7 @@ import { createNodeRegistry, liveReaders, type NodeRegistry } from "../app/mesh/
 import { latestMigration, SCHEMA_LOCK, withSchemaHeld } from "../app/migrate.ts";
 import type { Database, Queryable } from "../contracts/database.ts";
 import { CairnError, RuntimeError } from "../contracts/errors.ts";
+import type { MeshReport } from "../contracts/health-report.ts";
 import type { NodeEntry, NodeStatus } from "../contracts/node-entry.ts";
 import type { Clock, Logger } from "../contracts/ports.ts";
 import { assertWithinSkew } from "../contracts/version-skew.ts";

@@ -7,11 +7,11 @@ import { embeddingRows } from "../app/embedding/models.ts";
 import type { QueueAdmin } from "../app/queue-admin.ts";
 import type { TurnEnd } from "../app/turn/turn-rows.ts";
 import type { OpenTurns } from "../app/turn/turn-store.ts";
-import type { BudgetReport, Budgets } from "../app/usage/budgets.ts";
+import type { Budgets } from "../app/usage/budgets.ts";
 import type { WorkerState } from "../app/worker-state.ts";
 import type { BackupStatus } from "../contracts/backups.ts";
 import type { Database } from "../contracts/database.ts";
-import type { LimitUse } from "../domain/budget.ts";
+import type { BudgetReport, LimitUse } from "../contracts/health-report.ts";
 
 export interface NodeMetrics {
   readonly registry: Registry;

@@ -3,8 +3,8 @@
 import { z } from "zod";
 import { BACKUP_STATES } from "../contracts/backups.ts";
 import { RuntimeError } from "../contracts/errors.ts";
+import { LIMITS } from "../contracts/health-report.ts";
 import { LOADED_KINDS } from "../contracts/plugin.ts";
-import { LIMITS } from "../domain/budget.ts";
 import type { RouteDeps, Server } from "./deps.ts";
 import { envelope } from "./errors.ts";
 import { errorBodySchema, errorSchema, ok, success } from "./schemas.ts";

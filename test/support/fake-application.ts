@@ -10,7 +10,6 @@ import type {
   TurnState,
 } from "../../runtime/app/api.ts";
 import { SCOPES } from "../../runtime/app/api.ts";
-import type { HealthReport } from "../../runtime/app/health-report.ts";
 import { createPeers } from "../../runtime/app/mesh/peers.ts";
 import type { OpenedFile } from "../../runtime/app/turn/sent-files.ts";
 import type { BackupStatus } from "../../runtime/contracts/backups.ts";
@@ -18,6 +17,7 @@ import type { CaptureBatch } from "../../runtime/contracts/capture.ts";
 import type { CommandRequest, InboundMessage, Webhook } from "../../runtime/contracts/channel.ts";
 import { CairnError, fromErrorBody, MemoryError, RuntimeError } from "../../runtime/contracts/errors.ts";
 import type { Selection } from "../../runtime/contracts/forgetting.ts";
+import type { HealthReport } from "../../runtime/contracts/health-report.ts";
 import type { GivenLogin } from "../../runtime/contracts/logins.ts";
 import { NO_USAGE } from "../../runtime/contracts/message.ts";
 import type { Member, NodeEntry } from "../../runtime/contracts/node-entry.ts";

@@ -1,6 +1,7 @@
 /** How a node becomes a member: a token of a member lets it in, and that member countersigns it. Both sides. */
 
 import { RuntimeError } from "../../contracts/errors.ts";
+import type { Standing } from "../../contracts/health-report.ts";
 import { readJoinToken, writeJoinToken } from "../../contracts/join-token.ts";
 import { type JoinAnswer, MAX_MEMBERS, type MeshRecord } from "../../contracts/membership.ts";
 import type { NodeEntry } from "../../contracts/node-entry.ts";
@@ -14,7 +15,7 @@ import type { MeshCalls } from "./gossip.ts";
 import { pinsOf } from "./gossip.ts";
 import type { JoinTokens } from "./join-tokens.ts";
 import type { MeshStore, StoredMesh } from "./mesh-store.ts";
-import { type MeshView, ownAdmission, ownKey, remoteMembers, type Standing, standingOf } from "./mesh-view.ts";
+import { type MeshView, ownAdmission, ownKey, remoteMembers, standingOf } from "./mesh-view.ts";
 
 export interface Joining {
   /** RUNTIME_CONFLICT where this node cannot be reached, or may admit nobody. */

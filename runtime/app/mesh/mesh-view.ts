@@ -1,5 +1,6 @@
 /** What this node knows of its mesh, in memory: read anew at every look and after every change of its own. */
 
+import type { Standing } from "../../contracts/health-report.ts";
 import type { Admission } from "../../contracts/membership.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
 import { admit, type SigningKeys, spkiOf } from "../../domain/mesh/admission.ts";
@@ -7,12 +8,6 @@ import type { LivenessTable } from "../../domain/mesh/liveness.ts";
 import type { Changes } from "../../domain/mesh/merge.ts";
 import { isGoodbye } from "../../domain/mesh/revocation.ts";
 import type { MeshStore, StoredMesh, StoredNode } from "./mesh-store.ts";
-
-/**
- * `alone`: it may admit others, and has not yet. `waiting`: another node of its database has to countersign it. `left` and
- * `revoked` hold for its key for ever.
- */
-export type Standing = "alone" | "member" | "waiting" | "left" | "revoked";
 
 export interface MeshView {
   /** As of the last look; the first call looks. */

@@ -1,6 +1,7 @@
 /** A circuit breaker for each provider and model: while it is open their calls fail at once, and the next of the chain is asked. */
 
 import { type CairnError, ProviderError } from "../../contracts/errors.ts";
+import type { CircuitReport } from "../../contracts/health-report.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
 import {
   admit,
@@ -11,17 +12,6 @@ import {
   failuresOf,
   isIdle,
 } from "../../domain/circuit-breaker.ts";
-
-export interface CircuitReport {
-  readonly model: string;
-  readonly state: Circuit["state"];
-  /** Failed calls of the last minute; 0 where it is not closed. */
-  readonly failures: number;
-  /** Seconds until the probe; null where it is not open. */
-  readonly retry_after_s: number | null;
-  /** Code of the failure that was counted last. */
-  readonly last_error: string;
-}
 
 /** A call that was let through. The first outcome counts. */
 export interface Permit {

@@ -5,11 +5,11 @@
 
 import type { Database } from "../../contracts/database.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
+import type { BudgetReport, LimitUse } from "../../contracts/health-report.ts";
 import type { Clock, Logger } from "../../contracts/ports.ts";
 import {
   addSpending,
   type Budget,
-  type LimitUse,
   limitUses,
   limitWords,
   NEAR,
@@ -18,12 +18,6 @@ import {
 } from "../../domain/budget.ts";
 import { isoDay } from "../../domain/time-window.ts";
 import { type CountedCall, tokensOf } from "../../domain/usage.ts";
-
-export interface BudgetReport {
-  readonly on_limit: Budget["onLimit"];
-  readonly state: "ok" | "near" | "reached";
-  readonly limits: readonly LimitUse[];
-}
 
 export interface Budgets {
   /** Of an agent, for the calls of one turn. */

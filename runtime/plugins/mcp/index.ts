@@ -1,8 +1,9 @@
 /** The MCP servers of the configuration, as one service of the node: each has its own connection, and none waits for another. */
 
-import type { McpServerReport, McpServers } from "../../app/mcp-servers.ts";
+import type { McpServers } from "../../app/mcp-servers.ts";
 import type { ToolRegistry } from "../../app/tool-registry.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
+import type { McpServerReport } from "../../contracts/health-report.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
 import { serverEnvironment } from "./environment.ts";
 import { McpServer } from "./server.ts";

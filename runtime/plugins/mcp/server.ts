@@ -5,9 +5,10 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExponentialBackoff, halfJitterGenerator } from "cockatiel";
-import type { ChangedMcpTools, McpServerReport } from "../../app/mcp-servers.ts";
+import type { ChangedMcpTools } from "../../app/mcp-servers.ts";
 import type { ToolRegistry } from "../../app/tool-registry.ts";
 import { RuntimeError } from "../../contracts/errors.ts";
+import type { McpServerReport } from "../../contracts/health-report.ts";
 import type { Clock, Logger, NewId } from "../../contracts/ports.ts";
 import type { Tool } from "../../contracts/tool.ts";
 import { createChangesPause } from "./changes-pause.ts";

@@ -13,6 +13,7 @@ import type { Fleet } from "../../../control/mesh/fleet.ts";
 import type { FleetMember, FleetProblem } from "../../../control/mesh/fleet-problems.ts";
 import type { Client } from "../../../runtime/client/index.ts";
 import { writeCredentials } from "../../../runtime/config/credentials.ts";
+import type { McpServerReport } from "../../../runtime/contracts/health-report.ts";
 import type { NodeEntry } from "../../../runtime/contracts/node-entry.ts";
 import { MINIMAL } from "../../support/deployment.ts";
 import { entryOf } from "../../support/node-entries.ts";
@@ -84,7 +85,7 @@ const health = (parts: Parameters<typeof healthWith>[0]): Pick<ProbeContext, "he
   health: async () => healthWith(parts),
   ...node({ health: healthWith(parts) }),
 });
-const MCP_UP = {
+const MCP_UP: McpServerReport = {
   transport: "stdio",
   state: "up",
   reason: null,
@@ -1348,7 +1349,9 @@ export const WRONGS: readonly Wrong[] = [
 ];
 
 function withBudget(used: number, onLimit: "stop" | "warn") {
-  const limits = [{ limit: "daily_tokens", used, max: 100, share: used / 100, resets_at: "2030-02-01T00:00:00.000Z" }];
+  const limits = [
+    { limit: "daily_tokens" as const, used, max: 100, share: used / 100, resets_at: "2030-02-01T00:00:00.000Z" },
+  ];
   const state = used < 100 ? ("near" as const) : ("reached" as const);
   return { provider: "offline", model: "", active_turns: 0, queued: 0, budget: { on_limit: onLimit, state, limits } };
 }

@@ -1,13 +1,9 @@
 /** How a node is, as /health, `cairn status` and doctor show it. */
 
-import type { BackupStatus } from "../contracts/backups.ts";
-import type { ChannelState } from "../contracts/channel.ts";
-import type { PluginReport } from "../contracts/plugin.ts";
 import type { WaitingApprovals } from "./approvals.ts";
-import type { McpServerReport } from "./mcp-servers.ts";
-import type { Standing } from "./mesh/mesh-view.ts";
-import type { CircuitReport } from "./turn/provider-circuits.ts";
-import type { BudgetReport } from "./usage/budgets.ts";
+import type { BackupStatus } from "./backups.ts";
+import type { ChannelState } from "./channel.ts";
+import type { PluginReport } from "./plugin.ts";
 
 export type HealthStatus = "healthy" | "degraded" | "unhealthy";
 
@@ -77,8 +73,54 @@ export interface MeshReport {
   readonly problem: string | null;
 }
 
-export interface Health {
-  report(): Promise<HealthReport>;
-  /** Whether messages are accepted: started, not draining, database there. */
-  ready(): Promise<{ readonly ready: boolean; readonly reason?: string }>;
+/**
+ * `alone`: it may admit others, and has not yet. `waiting`: another node of its database has to countersign it. `left` and
+ * `revoked` hold for its key for ever.
+ */
+export type Standing = "alone" | "member" | "waiting" | "left" | "revoked";
+
+export interface McpServerReport {
+  readonly transport: "stdio" | "http";
+  readonly state: "connecting" | "up" | "down";
+  /** Why it is not up. */
+  readonly reason: string | null;
+  /** Tools that are offered. */
+  readonly tools: number;
+  /** Tools that are withheld because what they say of themselves has changed; at most 20. */
+  readonly changed: readonly string[];
+  /** Of the present form of all that have changed: what an approval names. Null where none has. */
+  readonly changed_digest: string | null;
+  /** Tools that cannot be offered; at most 20. */
+  readonly left_out: readonly { readonly name: string; readonly reason: string }[];
+}
+
+export interface CircuitReport {
+  readonly model: string;
+  readonly state: "closed" | "open" | "half_open";
+  /** Failed calls of the last minute; 0 where it is not closed. */
+  readonly failures: number;
+  /** Seconds until the probe; null where it is not open. */
+  readonly retry_after_s: number | null;
+  /** Code of the failure that was counted last. */
+  readonly last_error: string;
+}
+
+/** Names of the limits, as in `agents.<name>.budget`. */
+export const LIMITS = ["daily_tokens", "monthly_tokens", "daily_usd", "monthly_usd"] as const;
+export type LimitName = (typeof LIMITS)[number];
+
+export interface BudgetReport {
+  readonly on_limit: "stop" | "warn";
+  readonly state: "ok" | "near" | "reached";
+  readonly limits: readonly LimitUse[];
+}
+
+export interface LimitUse {
+  readonly limit: LimitName;
+  readonly used: number;
+  readonly max: number;
+  /** 1 and more: reached. */
+  readonly share: number;
+  /** ISO 8601: when the period ends and nothing is used any more. */
+  readonly resets_at: string;
 }
