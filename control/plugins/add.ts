@@ -149,7 +149,7 @@ async function nameInConfiguration(
   );
   // Its settings are checked by now.
   const named = await findByPath(planned.loaded?.plugins ?? [], path);
-  const provides = await tryAdded(requireUsable(named ?? plugin), planned.loaded?.config ?? config, signal);
+  const provides = await tryAdded(requireUsable(named ?? plugin), planned.loaded ?? { config, plugins }, signal);
   if (planned.changed && !dryRun) {
     await replaceConfiguration({ file: planned.file, expected: planned.before, text: planned.after });
   }

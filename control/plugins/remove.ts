@@ -3,16 +3,15 @@
 import { basename } from "node:path";
 import type { Document } from "yaml";
 import type { Config } from "../../runtime/config/index.ts";
-import { needsOf } from "../../runtime/config/plugin-needs.ts";
 import { RuntimeError } from "../../runtime/contracts/errors.ts";
-import { type FoundPlugin, mainOf } from "../../runtime/files/plugin-package.ts";
-import { tryPlugin } from "../../runtime/files/plugin-trial.ts";
+import type { FoundPlugin } from "../../runtime/files/plugin-package.ts";
 import { loadedPlugins, requireValid } from "../configuration/current.ts";
 import { type Edit, editConfiguration } from "../configuration/edit.ts";
 import { deleteOwn } from "../configuration/own-nodes.ts";
 import type { Deployment } from "../service/deployment.ts";
 import { BUILT_IN } from "./built-in.ts";
 import { isPackage, removeUnnamed, withPackages } from "./packages.ts";
+import { toolsOf } from "./try-added.ts";
 
 export interface RemovedPlugin extends Edit {
   readonly plugin: string;
@@ -97,15 +96,12 @@ async function usesOf(plugin: FoundPlugin, config: Config, signal: AbortSignal):
     const entries = Object.entries(config[`${kind}s`]);
     return entries.flatMap(([id, entry]) => (entry.kind === plugin.id ? [`${kind}s.${id}`] : []));
   }
-  if (kind !== "tool" || plugin.problem !== null) return [];
-  // Names of tools are in its code alone. Where it cannot be loaded no agent has them.
-  const tried = await tryPlugin({ file: mainOf(plugin), kind, needs: needsOf(plugin, config) }, signal);
-  const names = new Set(tried.ok ? tried.names : []);
+  const names = await toolsOf(plugin, config, signal);
   return Object.entries(config.agents).flatMap(([agent, { tools }]) =>
     [
       { key: "tools.include", list: tools?.include },
       { key: "tools.others.include", list: tools?.others?.include },
-    ].flatMap(({ key, list = [] }) => (list.some((name) => names.has(name)) ? [`agents.${agent}.${key}`] : [])),
+    ].flatMap(({ key, list = [] }) => (list.some((name) => names.includes(name)) ? [`agents.${agent}.${key}`] : [])),
   );
 }
 

@@ -1,10 +1,11 @@
-/** Whether a plugin can be used: its manifest, who may write to its files, its name, and whether it can be loaded. */
+/** Whether a plugin can be used: its manifest, who may write to its files, its names, and whether it can be loaded. */
 
 import { getuid } from "node:process";
-import type { Config } from "../../runtime/config/index.ts";
+import type { Config, LoadedConfig } from "../../runtime/config/index.ts";
 import { needsOf } from "../../runtime/config/plugin-needs.ts";
-import { OWN_TOOLS } from "../../runtime/config/plugins.ts";
+import { isSwitchedOff, OWN_TOOLS } from "../../runtime/config/plugins.ts";
 import { ConfigError } from "../../runtime/contracts/errors.ts";
+import type { TrialOutcome } from "../../runtime/contracts/plugin-trial.ts";
 import { pluginAccessProblem } from "../../runtime/files/plugin-access.ts";
 import { type FoundPlugin, mainOf, pluginsIn, type UsablePlugin } from "../../runtime/files/plugin-package.ts";
 import { tryPlugin } from "../../runtime/files/plugin-trial.ts";
@@ -24,14 +25,36 @@ export function requireUsable(found: FoundPlugin): UsablePlugin {
   return found;
 }
 
-/** Names of the tools or hooks that it brings. CONFIG_INVALID where the node could not load it; the signal's reason. */
-export async function tryAdded(plugin: UsablePlugin, config: Config, signal: AbortSignal): Promise<readonly string[]> {
-  const { kind } = plugin.manifest.cairn;
-  const tried = await tryPlugin({ file: mainOf(plugin), kind, needs: needsOf(plugin, config) }, signal);
+/** Names of the tools or hooks that it brings. CONFIG_INVALID where the node could not load it beside the others; the signal's reason. */
+export async function tryAdded(
+  plugin: UsablePlugin,
+  { config, plugins }: Pick<LoadedConfig, "config" | "plugins">,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const tried = await tryOne(plugin, config, signal);
   if (!tried.ok) throw unusable(plugin.path, tried.reason);
-  const taken = kind === "tool" ? tried.names.find((name) => OWN_TOOLS.includes(name)) : undefined;
-  if (taken !== undefined) throw unusable(plugin.path, `there is a tool ${taken} already`);
-  return tried.names;
+  const { names } = tried;
+  if (plugin.manifest.cairn.kind !== "tool") return names;
+  const double = names.find((name, index) => OWN_TOOLS.includes(name) || names.indexOf(name) !== index);
+  if (double !== undefined) throw unusable(plugin.path, `there is a tool ${double} already`);
+  for (const other of plugins) {
+    if (other.id === plugin.id || isSwitchedOff(config, other.id ?? "")) continue;
+    const taken = (await toolsOf(other, config, signal)).find((name) => names.includes(name));
+    if (taken !== undefined) throw unusable(plugin.path, `the plugin ${other.id} has a tool ${taken} already`);
+  }
+  return names;
+}
+
+/** Names of tools are in a plugin's code alone. One that cannot be loaded brings none. */
+export async function toolsOf(plugin: FoundPlugin, config: Config, signal: AbortSignal): Promise<readonly string[]> {
+  if (plugin.problem !== null || plugin.manifest.cairn.kind !== "tool") return [];
+  const tried = await tryOne(plugin, config, signal);
+  return tried.ok ? tried.names : [];
+}
+
+function tryOne(plugin: UsablePlugin, config: Config, signal: AbortSignal): Promise<TrialOutcome> {
+  const { kind } = plugin.manifest.cairn;
+  return tryPlugin({ file: mainOf(plugin), kind, needs: needsOf(plugin, config) }, signal);
 }
 
 function unusable(path: string, problem: string): ConfigError {

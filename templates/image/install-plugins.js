@@ -5,7 +5,7 @@
 // @ts-check
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -22,11 +22,18 @@ for (const manifest of manifests) install(resolve(folder, dirname(manifest)));
 
 /** @param {string} plugin */
 function install(plugin) {
-  const manifest = JSON.parse(readFileSync(join(plugin, "package.json"), "utf8"));
+  const file = join(plugin, "package.json");
+  const manifest = JSON.parse(readFileSync(file, "utf8"));
   const wanted = { ...manifest.dependencies, ...manifest.optionalDependencies };
   if (Object.keys(wanted).length === 0) return;
   const locked = ["package-lock.json", "npm-shrinkwrap.json"].some((name) => existsSync(join(plugin, name)));
   process.stdout.write(`plugin ${plugin}: ${Object.keys(wanted).join(", ")}\n`);
+  if (!locked) {
+    // npm would ask the registry about what only the author needs, and for Cairn itself, of which the node gives its own copy. The
+    // plugin's own file replaces this one when its code is copied.
+    const { devDependencies: _, peerDependencies: { "cairn-agents": __, ...peers } = {}, ...others } = manifest;
+    writeFileSync(file, JSON.stringify({ ...others, peerDependencies: peers }));
+  }
   const platform = ["--os=linux", "--libc=glibc", `--cpu=${cpu}`];
   run("npm", [locked ? "ci" : "install", ...OPTIONS, ...platform], plugin, "inherit");
   if (!locked) rmSync(join(plugin, "package-lock.json"), { force: true });

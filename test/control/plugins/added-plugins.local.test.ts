@@ -184,6 +184,28 @@ describe("adding a folder", () => {
 const MORE = ["speaks", "outside", "rooted"];
 const HOOK = `export const create = () => ({ name: "rain", event: "turn:before", priority: 50, run: async () => {} });`;
 
+describe("adding a tool", () => {
+  it("is refused where another plugin has one of that name, or it has two, and changes nothing", async () => {
+    const twice =
+      "const tool = { name: 'star', description: 'x', parameters: { type: 'object' }, execute: async () => ({}) };";
+    await writePlugins(join(dir, "mine"), {
+      sky: { kind: "tool", code: tool("look_up") },
+      broken: { kind: "tool", code: "throw new Error('no sky')" },
+      night: { kind: "tool", code: tool("look_up") },
+      stars: { kind: "tool", code: `${twice} export const create = () => [tool, tool];` },
+    });
+    const yaml = `${YAML}plugin_dirs: [./mine/broken, ./mine/sky]\n`;
+    await write(yaml);
+    await expect(add("./mine/night")).rejects.toThrow(
+      `${dir}/mine/night is no plugin that can be used: the plugin sky has a tool look_up already.`,
+    );
+    await expect(add("./mine/stars")).rejects.toThrow("there is a tool star already");
+    expect(await read()).toBe(yaml);
+    await write(`${yaml}plugins: { sky: { enabled: false } }\n`);
+    expect(await add("./mine/night")).toMatchObject({ changed: true, provides: ["look_up"] });
+  });
+});
+
 describe("adding a package", () => {
   it("installs an archive once, a new version in its place, and deletes it with its entry", async () => {
     const first = await archive({ "package.json": manifestOf("1.0.0"), "index.js": tool("sky") });
