@@ -470,6 +470,27 @@ describeDatabase("approvals", (open) => {
     expect(await result(harness, turnId)).toBe('{"answered":true,"answer":"red"}');
   });
 
+  it("wants the whole id where several that wait end with the same digits", async () => {
+    const { harness, ran } = await start();
+    const { turnId, question } = await ask(harness, "make deploy");
+    const code = approvalCode(question.id);
+    const database = await open();
+    await database.query(
+      `insert into turn_questions (id, turn_id, n, ordinal, question, approval, expires_at)
+       select ('00000000-0000-4000-8000-0000' || $2)::uuid, turn_id, 1000, 0, question, approval, expires_at
+       from turn_questions where id = $1`,
+      [question.id, code],
+    );
+    await expect(harness.command(`/approve ${code}`)).rejects.toMatchObject({
+      code: "RUNTIME_NOT_FOUND",
+      message: "Several approvals have this id.",
+    });
+    await database.query("delete from turn_questions where turn_id = $1 and n = 1000", [turnId]);
+    await harness.command(`/approve ${question.id}`);
+    expect(await result(harness, turnId)).toBe("ran make deploy");
+    expect(ran).toEqual(["make deploy"]);
+  });
+
   it("lists ten thousand of them page by page", async () => {
     const { harness } = await start();
     const { turnId, question } = await ask(harness, "make deploy");
