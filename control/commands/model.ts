@@ -1,17 +1,14 @@
 import { Args, Flags } from "@oclif/core";
-import { BaseCommand } from "../base-command.ts";
 import { type AgentEntry, listAgents } from "../configuration/agents.ts";
 import { type Switched, switchProvider } from "../configuration/providers.ts";
 import { doubted } from "../configuration/unlisted-model.ts";
+import { DRY_RUN, EditCommand } from "../edit-command.ts";
 import type { Interruption } from "../output/interruption.ts";
-import { renderEdit } from "../output/render-edit.ts";
 import type { Mark } from "../output/terminal.ts";
-import { applyCommand } from "../service/deployed-node.ts";
-import { findDeployment } from "../service/deployment.ts";
 
 export type ModelResult = { readonly models: readonly Pick<AgentEntry, "name" | "provider" | "model">[] } | Switched;
 
-export default class Model extends BaseCommand<ModelResult> {
+export default class Model extends EditCommand<ModelResult> {
   static override description =
     "Show which model answers for each agent, or change it\n\n" +
     "The model is written at the agent where its provider answers for others too, else at the provider. For one " +
@@ -29,20 +26,15 @@ export default class Model extends BaseCommand<ModelResult> {
 
   static override flags = {
     agent: Flags.string({ helpValue: "NAME", description: "Agent to change (default: the default agent)" }),
-    "dry-run": Flags.boolean({ description: "Show what would change, and change nothing" }),
+    "dry-run": DRY_RUN,
   };
-
-  #dryRun = false;
-  #apply = "";
 
   protected async work({ signal }: Interruption): Promise<ModelResult> {
     const { args, flags } = await this.parse(Model);
-    this.#dryRun = flags["dry-run"];
-    const deployment = findDeployment(flags);
-    this.#apply = await applyCommand(deployment);
+    const deployment = await this.deploymentOf(flags);
     if (args.model !== undefined) {
       const request = { model: args.model, agent: flags.agent };
-      const switched = await switchProvider(deployment, request, { dryRun: this.#dryRun, signal });
+      const switched = await switchProvider(deployment, request, { dryRun: this.dryRun, signal });
       return doubted(deployment, switched, signal);
     }
     const agents = await listAgents(deployment, { agent: flags.agent, signal });
@@ -51,10 +43,7 @@ export default class Model extends BaseCommand<ModelResult> {
 
   protected render(result: ModelResult, mark: Mark): string {
     if (!("models" in result)) {
-      return renderEdit(result, `${result.agent} uses ${result.model ?? "its provider's model"}.`, mark, {
-        dryRun: this.#dryRun,
-        apply: this.#apply,
-      });
+      return this.rendered(result, `${result.agent} uses ${result.model ?? "its provider's model"}.`, mark);
     }
     return result.models
       .map(({ name, provider, model }) => `${mark.name(name)}  ${provider}${model === null ? "" : `:${model}`}`)

@@ -1,16 +1,13 @@
 import { Args, Flags } from "@oclif/core";
-import { BaseCommand } from "../base-command.ts";
 import { listProviders, type ProviderEntry, type Switched, switchProvider } from "../configuration/providers.ts";
 import { doubted } from "../configuration/unlisted-model.ts";
+import { DRY_RUN, EditCommand } from "../edit-command.ts";
 import type { Interruption } from "../output/interruption.ts";
-import { renderEdit } from "../output/render-edit.ts";
 import type { Mark } from "../output/terminal.ts";
-import { applyCommand } from "../service/deployed-node.ts";
-import { findDeployment } from "../service/deployment.ts";
 
 export type ProviderResult = { readonly providers: readonly ProviderEntry[] } | Switched;
 
-export default class Provider extends BaseCommand<ProviderResult> {
+export default class Provider extends EditCommand<ProviderResult> {
   static override description =
     "Show the providers, or let another one answer for an agent\n\n" +
     "Without a name: the configured providers, and whether each has its key. With a name: the agent is switched to it; a " +
@@ -30,33 +27,25 @@ export default class Provider extends BaseCommand<ProviderResult> {
     agent: Flags.string({ helpValue: "NAME", description: "Agent to switch (default: the default agent)" }),
     model: Flags.string({ helpValue: "NAME", description: "Model of that provider" }),
     "base-url": Flags.string({ helpValue: "URL", description: "Address of its API" }),
-    "dry-run": Flags.boolean({ description: "Show what would change, and change nothing" }),
+    "dry-run": DRY_RUN,
   };
-
-  #dryRun = false;
-  #apply = "";
 
   protected async work({ signal }: Interruption): Promise<ProviderResult> {
     const { args, flags } = await this.parse(Provider);
-    this.#dryRun = flags["dry-run"];
-    const deployment = findDeployment(flags);
-    this.#apply = await applyCommand(deployment);
+    const deployment = await this.deploymentOf(flags);
     const { agent, model, "base-url": baseUrl } = flags;
     if (args.provider === undefined && agent === undefined && model === undefined && baseUrl === undefined) {
       return { providers: await listProviders(deployment, signal) };
     }
     const request = { provider: args.provider, agent, model, baseUrl };
-    const switched = await switchProvider(deployment, request, { dryRun: this.#dryRun, signal });
+    const switched = await switchProvider(deployment, request, { dryRun: this.dryRun, signal });
     return doubted(deployment, switched, signal);
   }
 
   protected render(result: ProviderResult, mark: Mark): string {
     if (!("providers" in result)) {
       const model = result.model === null ? "" : `, model ${result.model}`;
-      return renderEdit(result, `${result.agent} is answered by ${result.provider}${model}.`, mark, {
-        dryRun: this.#dryRun,
-        apply: this.#apply,
-      });
+      return this.rendered(result, `${result.agent} is answered by ${result.provider}${model}.`, mark);
     }
     if (result.providers.length === 0) return "No provider is configured. Choose one with `cairn provider ID`.";
     return result.providers

@@ -3,7 +3,7 @@
 import type { Mark } from "./terminal.ts";
 import { visible } from "./visible.ts";
 
-interface Rendered {
+export interface RenderedEdit {
   readonly changed: boolean;
   readonly diff: string;
   readonly warnings: readonly { readonly path: string; readonly message: string }[];
@@ -12,7 +12,7 @@ interface Rendered {
 
 /** `apply`: the command that makes it count, in backticks. */
 export function renderEdit(
-  edit: Rendered,
+  edit: RenderedEdit,
   done: string,
   mark: Mark,
   { dryRun, apply }: { readonly dryRun: boolean; readonly apply: string },

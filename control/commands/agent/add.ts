@@ -1,13 +1,10 @@
 import { Args, Flags } from "@oclif/core";
-import { BaseCommand } from "../../base-command.ts";
 import { type AddedAgent, addAgent } from "../../configuration/agents.ts";
+import { DRY_RUN, EditCommand } from "../../edit-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
-import { renderEdit } from "../../output/render-edit.ts";
 import type { Mark } from "../../output/terminal.ts";
-import { applyCommand } from "../../service/deployed-node.ts";
-import { findDeployment } from "../../service/deployment.ts";
 
-export default class AgentAdd extends BaseCommand<AddedAgent> {
+export default class AgentAdd extends EditCommand<AddedAgent> {
   static override description =
     "Add an agent to cairn.yaml\n\n" +
     "The file is changed in place: its comments and references stay. A workspace of its own is filled with the templates.";
@@ -31,25 +28,20 @@ export default class AgentAdd extends BaseCommand<AddedAgent> {
     default: Flags.boolean({
       description: "Make it the default agent, which commands talk to that name none",
     }),
-    "dry-run": Flags.boolean({ description: "Show what would change, and change nothing" }),
+    "dry-run": DRY_RUN,
   };
-
-  #dryRun = false;
-  #apply = "";
 
   protected async work({ signal }: Interruption): Promise<AddedAgent> {
     const { args, flags } = await this.parse(AgentAdd);
-    this.#dryRun = flags["dry-run"];
-    const deployment = findDeployment(flags);
-    this.#apply = await applyCommand(deployment);
+    const deployment = await this.deploymentOf(flags);
     const { provider, model, thinking, description, node, workspace } = flags;
     const request = { name: args.name, provider, model, thinking, description, node, workspace };
-    return addAgent(deployment, { ...request, makeDefault: flags.default }, { dryRun: this.#dryRun, signal });
+    return addAgent(deployment, { ...request, makeDefault: flags.default }, { dryRun: this.dryRun, signal });
   }
 
   protected render(added: AddedAgent, mark: Mark): string {
     const { length } = added.workspaceFiles;
     const files = length === 0 ? "" : ` ${length} files were written into its workspace.`;
-    return renderEdit(added, `Added ${added.agent}.${files}`, mark, { dryRun: this.#dryRun, apply: this.#apply });
+    return this.rendered(added, `Added ${added.agent}.${files}`, mark);
   }
 }

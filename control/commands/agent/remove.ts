@@ -1,12 +1,9 @@
-import { Args, Flags } from "@oclif/core";
-import { BaseCommand } from "../../base-command.ts";
+import { Args } from "@oclif/core";
 import { removeAgent } from "../../configuration/agents.ts";
 import type { Edit } from "../../configuration/edit.ts";
+import { DRY_RUN, EditCommand } from "../../edit-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
-import { renderEdit } from "../../output/render-edit.ts";
 import type { Mark } from "../../output/terminal.ts";
-import { applyCommand } from "../../service/deployed-node.ts";
-import { findDeployment } from "../../service/deployment.ts";
 
 export interface RemovedAgent extends Edit {
   readonly agent: string;
@@ -14,7 +11,7 @@ export interface RemovedAgent extends Edit {
   readonly workspace: string;
 }
 
-export default class AgentRemove extends BaseCommand<RemovedAgent> {
+export default class AgentRemove extends EditCommand<RemovedAgent> {
   static override description =
     "Remove an agent from cairn.yaml\n\n" +
     "Its workspace and its memory stay. The default agent, and one that a channel is bound to, are refused.";
@@ -29,22 +26,17 @@ export default class AgentRemove extends BaseCommand<RemovedAgent> {
   };
 
   static override flags = {
-    "dry-run": Flags.boolean({ description: "Show what would change, and change nothing" }),
+    "dry-run": DRY_RUN,
   };
-
-  #dryRun = false;
-  #apply = "";
 
   protected async work({ signal }: Interruption): Promise<RemovedAgent> {
     const { args, flags } = await this.parse(AgentRemove);
-    this.#dryRun = flags["dry-run"];
-    const deployment = findDeployment(flags);
-    this.#apply = await applyCommand(deployment);
-    return removeAgent(deployment, args.name, { dryRun: this.#dryRun, signal });
+    const deployment = await this.deploymentOf(flags);
+    return removeAgent(deployment, args.name, { dryRun: this.dryRun, signal });
   }
 
   protected render(removed: RemovedAgent, mark: Mark): string {
     const done = `Removed ${removed.agent}. Its workspace ${removed.workspace} and its memory stay.`;
-    return renderEdit(removed, done, mark, { dryRun: this.#dryRun, apply: this.#apply });
+    return this.rendered(removed, done, mark);
   }
 }

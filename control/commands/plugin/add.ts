@@ -2,17 +2,14 @@ import { homedir } from "node:os";
 import process from "node:process";
 import { Args, Flags } from "@oclif/core";
 import { userHome } from "../../../runtime/config/directories.ts";
-import { BaseCommand } from "../../base-command.ts";
+import { EditCommand } from "../../edit-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
-import { renderEdit } from "../../output/render-edit.ts";
 import type { Mark } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
 import { type AddedPlugin, addPlugin } from "../../plugins/add.ts";
 import { parsePluginSource } from "../../plugins/plugin-source.ts";
-import { applyCommand } from "../../service/deployed-node.ts";
-import { findDeployment } from "../../service/deployment.ts";
 
-export default class PluginAdd extends BaseCommand<AddedPlugin> {
+export default class PluginAdd extends EditCommand<AddedPlugin> {
   static override description =
     "Add a plugin to cairn.yaml\n\n" +
     "A folder is named where it lies. A package is installed into the home, in exactly the version that is given, and none of its " +
@@ -39,23 +36,18 @@ export default class PluginAdd extends BaseCommand<AddedPlugin> {
     "dry-run": Flags.boolean({ description: "Try the plugin, show what would change, and change nothing" }),
   };
 
-  #dryRun = false;
-  #apply = "";
-
   protected async work({ signal }: Interruption): Promise<AddedPlugin> {
     const { args, flags } = await this.parse(PluginAdd);
-    this.#dryRun = flags["dry-run"];
     const source = parsePluginSource(args.plugin, process.cwd(), userHome(process.env, homedir()));
-    const deployment = findDeployment(flags);
-    this.#apply = await applyCommand(deployment);
-    return addPlugin(deployment, source, { dryRun: this.#dryRun, signal });
+    const deployment = await this.deploymentOf(flags);
+    return addPlugin(deployment, source, { dryRun: this.dryRun, signal });
   }
 
   protected render(added: AddedPlugin, mark: Mark): string {
     const { plugin, kind, version, provides, replaced } = added;
     const instead = replaced === null ? "" : ` in place of ${replaced}`;
     const done = `Added ${plugin}${version === null ? "" : ` ${visible(version)}`}${instead}.`;
-    const edit = renderEdit(added, done, mark, { dryRun: this.#dryRun, apply: this.#apply });
+    const edit = this.rendered(added, done, mark);
     return [edit, `${visible(bringsWords(kind, plugin, provides))} ${RIGHTS}`].join("\n");
   }
 }

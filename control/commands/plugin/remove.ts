@@ -1,14 +1,11 @@
-import { Args, Flags } from "@oclif/core";
-import { BaseCommand } from "../../base-command.ts";
+import { Args } from "@oclif/core";
+import { DRY_RUN, EditCommand } from "../../edit-command.ts";
 import type { Interruption } from "../../output/interruption.ts";
-import { renderEdit } from "../../output/render-edit.ts";
 import type { Mark } from "../../output/terminal.ts";
 import { visible } from "../../output/visible.ts";
 import { type RemovedPlugin, removePlugin } from "../../plugins/remove.ts";
-import { applyCommand } from "../../service/deployed-node.ts";
-import { findDeployment } from "../../service/deployment.ts";
 
-export default class PluginRemove extends BaseCommand<RemovedPlugin> {
+export default class PluginRemove extends EditCommand<RemovedPlugin> {
   static override description =
     "Remove a plugin from cairn.yaml, with its settings\n\n" +
     "A folder of yours stays where it is; one that `plugin add` has installed is deleted by the next command that installs or " +
@@ -26,18 +23,13 @@ export default class PluginRemove extends BaseCommand<RemovedPlugin> {
   };
 
   static override flags = {
-    "dry-run": Flags.boolean({ description: "Show what would change, and change nothing" }),
+    "dry-run": DRY_RUN,
   };
-
-  #dryRun = false;
-  #apply = "";
 
   protected async work({ signal }: Interruption): Promise<RemovedPlugin> {
     const { args, flags } = await this.parse(PluginRemove);
-    this.#dryRun = flags["dry-run"];
-    const deployment = findDeployment(flags);
-    this.#apply = await applyCommand(deployment);
-    return removePlugin(deployment, args.id, { dryRun: this.#dryRun, signal });
+    const deployment = await this.deploymentOf(flags);
+    return removePlugin(deployment, args.id, { dryRun: this.dryRun, signal });
   }
 
   protected render(removed: RemovedPlugin, mark: Mark): string {
@@ -47,6 +39,6 @@ export default class PluginRemove extends BaseCommand<RemovedPlugin> {
       ? `The next \`plugin add\` or \`plugin remove\` of a package deletes its folder ${visible(path)}.`
       : `Its folder ${visible(path)} stays.`;
     const done = `Removed ${visible(plugin)}. ${folder}`;
-    return renderEdit(removed, done, mark, { dryRun: this.#dryRun, apply: this.#apply });
+    return this.rendered(removed, done, mark);
   }
 }
