@@ -1,9 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { getuid } from "node:process";
 import { describe, expect, it } from "vitest";
 import { BUILT_IN } from "../../../control/plugins/built-in.ts";
 import { listPlugins, pluginInfo } from "../../../control/plugins/plugins.ts";
+import { pluginAccessProblem } from "../../../runtime/files/plugin-access.ts";
 import { autoActions } from "../../../runtime/plugins/hooks/auto-actions/manifest.ts";
 import { safety } from "../../../runtime/plugins/hooks/safety/manifest.ts";
 import { sessionSummary } from "../../../runtime/plugins/hooks/session-summary/manifest.ts";
@@ -166,7 +168,11 @@ describe("plugins", () => {
       open: JSON.stringify({ name: "open", cairn: { kind: "tool", contract: 1 } }),
       led: JSON.stringify({ name: "led", cairn: { kind: "tool", contract: 1 } }),
       kept: JSON.stringify({ name: "kept", cairn: { kind: "tool", contract: 1 } }),
+      grouped: JSON.stringify({ name: "grouped", cairn: { kind: "tool", contract: 1 } }),
+      shared: JSON.stringify({ name: "shared", cairn: { kind: "tool", contract: 1 } }),
     });
+    await chmod(join(dir, "grouped", "package.json"), 0o620);
+    await chmod(join(dir, "shared"), 0o702);
     await chmod(join(dir, "open", "package.json"), 0o666);
     await symlink("/etc/hostname", join(dir, "led", "index.js"));
     const plugins = await listPlugins(await installed(`plugin_dirs: [${dir}]\n`), "1.0.0");
@@ -174,5 +180,12 @@ describe("plugins", () => {
     expect(problem("open")).toContain(`others can write to ${join(dir, "open", "package.json")}`);
     expect(problem("led")).toBe(`${join(dir, "led", "index.js")} is a link that leads outside`);
     expect(problem("kept")).toBeNull();
+    expect(problem("grouped")).toContain(`others can write to ${join(dir, "grouped", "package.json")}`);
+    expect(problem("shared")).toContain(`others can write to ${join(dir, "shared")}`);
+    // Files of root are as good as the service's own: as root, somebody else has to have one.
+    const user = getuid?.() ?? 0;
+    if (user === 0) await chown(join(dir, "kept", "package.json"), 65_534, 65_534);
+    const problemOfOther = await pluginAccessProblem(join(dir, "kept"), user === 0 ? 0 : user + 1);
+    expect(problemOfOther).toMatch(/belongs to another user$/);
   });
 });

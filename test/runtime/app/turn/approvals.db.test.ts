@@ -1,5 +1,6 @@
 /** Calls that the owner is asked about: over restarts and nodes, once, for exactly what was shown, and by nobody else. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
 import { approvalCode } from "../../../../runtime/contracts/approvals.ts";
 import type { AnyHook } from "../../../../runtime/contracts/hooks.ts";
@@ -414,7 +415,20 @@ describeDatabase("approvals", (open) => {
     const { turnId, question } = await ask(harness, "make deploy");
     const decide = (from: Harness, decision: "approved" | "denied") =>
       from.approvals.decide({ id: question.id, decision, always: false, by: { name: "ops" } });
-    const outcomes = await Promise.allSettled([decide(harness, "denied"), decide(other, "approved")]);
+    // Both have begun before either can end.
+    const held = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    const holding = (await open()).transaction(async (tx) => {
+      await tx.query("select 1 from turns where id = $1 for update", [turnId]);
+      held.resolve();
+      await released.promise;
+    });
+    await held.promise;
+    const deciding = Promise.allSettled([decide(harness, "denied"), decide(other, "approved")]);
+    await sleep(300);
+    released.resolve();
+    await holding;
+    const outcomes = await deciding;
     const won = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value.decision] : []));
     expect(won).toHaveLength(1);
     await result(harness, turnId);
