@@ -75,8 +75,9 @@ function fillOwn(
     (plugin): plugin is UsablePlugin =>
       plugin.problem === null && ["tool", "hook"].includes(plugin.manifest.cairn.kind),
   );
+  const entries = new Map(Object.entries(written));
   const filled = own.map((plugin) => {
-    const entry = written[plugin.id] ?? { enabled: true, settings: {} };
+    const entry = entries.get(plugin.id) ?? { enabled: true, settings: {} };
     return [plugin.id, { ...entry, settings: fill(plugin, entry.settings, ["plugins", plugin.id, "settings"]) }];
   });
   return { ...written, ...Object.fromEntries(filled) };

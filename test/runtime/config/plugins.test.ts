@@ -48,6 +48,12 @@ plugins: { weather: { settings: { place: c } } }`,
     expect(loaded?.config.plugins["weather"]?.settings).toEqual({ place: "c", days: 3 });
   });
 
+  it("are none where it has no entry, whatever its id is", async () => {
+    const { loaded, errors } = await inspected(OFFLINE, { constructor: { kind: "tool" } });
+    expect(errors).toEqual([]);
+    expect(Object.entries(loaded?.config.plugins ?? {})).toEqual([["constructor", { enabled: true, settings: {} }]]);
+  });
+
   it("that the schema marks as secret are secrets, and no report shows them", async () => {
     const yaml = (days: string) =>
       `${OFFLINE}plugins: { weather: { settings: { place: c, words: "\${WORDS}", more: { pin: pin-of-mine }, days: ${days} } } }`;
