@@ -7,8 +7,12 @@ export interface Origin {
   readonly from: string;
 }
 
-/** None of the text inside holds one: a result of several has each by itself. */
-const FENCED = /What the block with the mark (\S+) holds [^\n]*\n<(\w+) mark="\1">\n[\s\S]*?\n<\/\2 mark="\1">/g;
+/**
+ * None of the text inside holds one: a result of several has each by itself. The sentence is bounded: a text that is full of
+ * its beginning would take time that grows with the square of its length.
+ */
+const FENCED =
+  /What the block with the mark (\S{1,100}) holds [^\n]{1,400}\n<(\w{1,40}) mark="\1">\n[\s\S]*?\n<\/\2 mark="\1">/g;
 
 /** `mark` is random and made for this call, so that no text can hold it. */
 export function markedFence({ name, from }: Origin, text: string, mark: string): string {

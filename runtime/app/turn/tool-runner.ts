@@ -10,6 +10,8 @@ import { callKey } from "../../domain/approval.ts";
 import type { HookPipeline } from "../hooks.ts";
 import { argumentProblems } from "./argument-problems.ts";
 
+const MOST_NAMES = 100;
+
 export interface ToolRunner {
   /**
    * Checks arguments and asks the `tool:before` hooks; nothing has happened yet when it resolves. `changedBy`: asked once, when the
@@ -75,8 +77,7 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       }
       const tool = tools.get(call.name);
       if (!tool) {
-        const names = [...tools.keys()].join(", ") || "none";
-        const sentence = `There is no tool "${call.name}". Known tools: ${names}.`;
+        const sentence = `There is no tool "${call.name}". Known tools: ${namesOf([...tools.keys()])}.`;
         return refuse(call, context, new ToolError("TOOL_UNKNOWN", sentence));
       }
       // A copy: the validator fills defaults in.
@@ -156,6 +157,13 @@ export function createToolRunner(deps: ToolRunnerDeps): ToolRunner {
       };
     },
   };
+}
+
+/** A node with MCP servers may have a thousand. */
+function namesOf(names: readonly string[]): string {
+  if (names.length === 0) return "none";
+  const more = names.length - MOST_NAMES;
+  return `${names.slice(0, MOST_NAMES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 function failure(content: string): ToolResult {

@@ -186,6 +186,11 @@ export function checkTools({ config, plugins }: CheckInput): Findings {
       found.warn([...path, "max_results"], "no-effect", `${backend} gives ${MOST_RESULTS} results at most`);
     }
   }
+  for (const key of ["base_url", "api_key"] as const) {
+    if (search?.enabled && search.backend === undefined && search[key] !== undefined) {
+      found.warn(["tools", "web_search", key], "no-effect", "there is no web_search without tools.web_search.backend");
+    }
+  }
   for (const [name, { tools }] of Object.entries(config.agents ?? {})) {
     if (search?.enabled && search.backend === undefined && tools.include?.includes("web_search")) {
       const path = ["agents", name, "tools", "include"];

@@ -8,6 +8,23 @@ import { z } from "zod";
 const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
 const SERVER_ID = /^(?=.{1,32}$)[A-Za-z][A-Za-z0-9-]*(?:_[A-Za-z0-9-]+)*$/;
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** What Node sends as the value of a header. */
+const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]+$/;
+/** Headers that are set for each request, or that say how it is sent. */
+const SET_HEADERS: ReadonlySet<string> = new Set([
+  "accept",
+  "connection",
+  "content-length",
+  "content-type",
+  "expect",
+  "keep-alive",
+  "last-event-id",
+  "mcp-protocol-version",
+  "mcp-session-id",
+  "transfer-encoding",
+  "upgrade",
+]);
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const DURATION_PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 const DURATION_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -114,10 +131,13 @@ export function duration(bounds: Bounds = {}) {
 }
 
 /** Bytes: a number, or a size such as `512Mi` or `10G` (k, M, G, T in thousands; Ki, Mi, Gi, Ti in 1024s). */
-export function bytes() {
-  const allowed = "a size in bytes, such as 512Mi, 2G or 1048576";
+export function bytes(bounds?: { readonly min: string; readonly max: string }) {
+  const allowed = `a size in bytes, such as 512Mi, 2G or 1048576${bounds ? `, from ${bounds.min} to ${bounds.max}` : ""}`;
+  const [least, most] = [parseSize(bounds?.min ?? ""), parseSize(bounds?.max ?? "")];
   return z.union([z.string(), z.number()], { error: allowed }).transform((value, context): number => {
-    return parseSize(String(value)) ?? refuse(context, value, allowed);
+    const size = parseSize(String(value));
+    if (size === null || size < (least ?? 0) || size > (most ?? size)) return refuse(context, value, allowed);
+    return size;
   });
 }
 
@@ -141,14 +161,33 @@ export function path() {
 /** A secret reference passes: it is still there only where it was not resolved on purpose. */
 export function url(protocols: readonly string[] = ["http", "https"]) {
   const allowed = `an address that starts with ${protocols.map((protocol) => `${protocol}://`).join(" or ")}`;
+  return z.string({ error: allowed }).refine((value) => parseAddress(value, protocols) !== null, { error: allowed });
+}
+
+/** An address to which requests are sent as it is: a user and a password in it are no part of one, nor is a fragment. */
+export function plainUrl() {
+  const allowed = "an address that starts with http:// or https://, without a user, a password and a #fragment";
   return z.string({ error: allowed }).refine(
     (value) => {
-      const parsed = URL.parse(value);
-      if (parsed === null || parsed.hostname === "") return false;
-      return parsed.protocol === "op:" || protocols.includes(parsed.protocol.slice(0, -1));
+      const parsed = parseAddress(value, ["http", "https"]);
+      return parsed !== null && parsed.username === "" && parsed.password === "" && parsed.hash === "";
     },
     { error: allowed },
   );
+}
+
+/** Of an HTTP header that is added to requests. */
+export function headerName() {
+  const allowed = "the name of a header that the protocol does not set by itself";
+  return z
+    .string({ error: allowed })
+    .regex(TOKEN, { error: allowed })
+    .refine((value) => !SET_HEADERS.has(value.toLowerCase()), { error: allowed });
+}
+
+export function headerValue() {
+  const allowed = "a text of one line, of characters up to U+00FF";
+  return text(allowed).regex(HEADER_VALUE, { error: allowed });
 }
 
 export function timezone() {
@@ -212,6 +251,12 @@ function isTimezone(value: string): boolean {
   } catch {
     return false;
   }
+}
+
+function parseAddress(value: string, protocols: readonly string[]): URL | null {
+  const parsed = URL.parse(value);
+  if (parsed === null || parsed.hostname === "") return null;
+  return parsed.protocol === "op:" || protocols.includes(parsed.protocol.slice(0, -1)) ? parsed : null;
 }
 
 function refuse(context: z.core.$RefinementCtx, input: unknown, message: string): never {

@@ -5,14 +5,16 @@ import {
   choice,
   duration,
   flag,
+  headerName,
+  headerValue,
   integer,
   list,
   mapping,
   path,
+  plainUrl,
   section,
   serverId,
   text,
-  url,
   variableName,
 } from "./scalars.ts";
 
@@ -34,7 +36,7 @@ export const toolsSection = section({
         "`auto` refuses to run where there is no sandbox; `none` runs commands on the host, as the owner's choice.",
       ),
     timeout: duration({ min: 100 }).prefault("120s").describe("A command that takes longer is ended."),
-    max_output: bytes().prefault("64Ki").describe("Output that the agent gets to read."),
+    max_output: bytes({ min: "1Ki", max: "16Mi" }).prefault("64Ki").describe("Output that the agent gets to read."),
     network: flag().prefault(true).describe("Whether commands may use the network."),
     network_for_others: flag()
       .prefault(false)
@@ -62,10 +64,10 @@ export const toolsSection = section({
       .describe(
         "The tool is off without one. `duckduckgo` reads a page that is made for browsers, and is often refused.",
       ),
-    base_url: url()
+    base_url: plainUrl()
       .optional()
       .describe("Of SearXNG, also in a private network; of the others only where they are reached by another address."),
-    api_key: text().optional().describe("Of `brave` and `tavily`, as a reference to a variable."),
+    api_key: headerValue().optional().describe("Of `brave` and `tavily`, as a reference to a variable."),
     max_results: integer({ min: 1, max: 50 }).prefault(10).describe("Results of a search at most."),
   }).prefault({}),
   web_fetch: section({
@@ -74,7 +76,9 @@ export const toolsSection = section({
       .default([])
       .describe("Hosts (names, addresses) and ranges of addresses that may be fetched though they are not public."),
     timeout: duration({ min: 100 }).prefault("30s").describe("Of a call, redirects included."),
-    max_bytes: bytes().prefault("5Mi").describe("Of a page, decompressed; what is behind them is not read."),
+    max_bytes: bytes({ min: "1Ki", max: "64Mi" })
+      .prefault("5Mi")
+      .describe("Of a page, decompressed; what is behind them is not read."),
   }).prefault({}),
   ask_user: plain(),
   send_file: plain(),
@@ -138,8 +142,8 @@ const mcpServer = section({
     .prefault({})
     .describe("Variables for it. Of the service's own it sees `PATH`, `HOME`, user, shell, language and time zone."),
   cwd: path().optional().describe("Directory in which it runs; the deployment directory when absent."),
-  url: url().optional().describe("Address of a server that speaks over streamable HTTP."),
-  headers: mapping(text(), text())
+  url: plainUrl().optional().describe("Address of a server that speaks over streamable HTTP."),
+  headers: mapping(headerName(), headerValue())
     .prefault({})
     .describe("Sent with each request to it, such as `Authorization`. Never to another host."),
   login: serverLogin.optional().describe("Of a server with OAuth: for `cairn login mcp.<id>`; seldom needed."),

@@ -25,11 +25,14 @@ import {
   MAX_MESSAGE_BYTES,
   MAX_PAGES,
   MAX_TOOLS,
+  MAX_UNASKED,
   PING_EVERY_MS,
   PING_MS,
+  UNASKED_MS,
 } from "./limits.ts";
 import type { McpServerSettings } from "./settings.ts";
 import { StdioTransport } from "./stdio-transport.ts";
+import { createUnaskedCount } from "./unasked-messages.ts";
 
 export interface ConnectionDeps {
   readonly version: string;
@@ -119,11 +122,21 @@ export async function connect(
     return pinging;
   }
 
+  const isTooMuch = createUnaskedCount();
+  function countUnasked(): void {
+    if (isTooMuch()) end(`it sent more than ${MAX_UNASKED} messages in ${UNASKED_MS / 1_000} s without being asked`);
+  }
+
+  // The library calls it before its own.
+  transport.onmessage = (message) => {
+    if ("method" in message) countUnasked();
+  };
   client.onclose = () => {
     // The library closes what could not be opened: the reason is its error then.
     if (isOpen || endReason() !== null) end(endReason() ?? "it closed the connection");
   };
   client.onerror = (error) => {
+    countUnasked();
     deps.onError(connectionReason(error));
     // A stream that broke may be all that is seen of a server that has ended.
     if (target.kind === "http" && reason === null && isOpen) void ping();

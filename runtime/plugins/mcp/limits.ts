@@ -22,6 +22,9 @@ export const PING_EVERY_MS = 30_000;
 export const CHANGES_MS = 500;
 /** The same for a server that goes on and on: it doubles up to here, and begins anew after as long without news. */
 export const LONGEST_CHANGES_MS = 30_000;
+/** Requests, notices and what is no message, in as many milliseconds; a server with more is disconnected. */
+export const MAX_UNASKED = 5_000;
+export const UNASKED_MS = 10_000;
 /** Milliseconds between two reports of a call's progress. */
 export const PROGRESS_MS = 250;
 /** The longest wait that a Node timer can hold. */

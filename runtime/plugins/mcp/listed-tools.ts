@@ -83,7 +83,10 @@ function readSafely(server: string, tool: string, raw: Readonly<Record<string, u
 }
 
 function readTool(server: string, tool: string, raw: Readonly<Record<string, unknown>>): ListedTool | OmittedTool {
-  const { description, inputSchema } = raw;
+  const { description, inputSchema, execution } = raw;
+  if (isRecord(execution) && execution["taskSupport"] === "required") {
+    return { name: serverWord(tool), reason: "it can only be called as a task, which is not supported" };
+  }
   // Before its digest is made, which takes time in proportion.
   if (jsonSize([description, inputSchema], MAX_TOOL_CHARS) > MAX_TOOL_CHARS) {
     return { name: serverWord(tool), reason: "its description and its schema are too large" };

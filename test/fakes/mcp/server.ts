@@ -46,10 +46,13 @@ const object = (properties: object, required: readonly string[] = []) => ({ type
 const text = (words: string): CallToolResult => ({ content: [{ type: "text", text: words }] });
 
 export function createMcpFake(options: McpFakeOptions, state: McpFakeState): Server {
-  const server = new Server({ name: "fake", version: "1.0.0" }, { capabilities: { tools: { listChanged: true } } });
+  const server = new Server(
+    { name: "fake", version: "1.0.0" },
+    { capabilities: { tools: { listChanged: true }, logging: {} } },
+  );
   const own = (): unknown[] => [
     { name: "echo", description: state.description, inputSchema: object({ text: { type: "string" } }, ["text"]) },
-    ...["fail", "refuse", "hang", "die", "environment", "state", "storm", "everything"].map((name) => ({
+    ...["fail", "refuse", "hang", "die", "environment", "state", "storm", "flood", "everything"].map((name) => ({
       name,
       description: name,
       inputSchema: object({}),
@@ -110,6 +113,16 @@ export function createMcpFake(options: McpFakeOptions, state: McpFakeState): Ser
       case "storm":
         for (let n = 0; n < 1_000; n += 1) await server.sendToolListChanged();
         return text("done");
+      case "flood":
+        // Of the two, requests are answered.
+        for (;;) {
+          for (let n = 0; n < 100; n += 1) {
+            if (args["requests"] === true) void server.ping().catch(() => undefined);
+            else void server.sendLoggingMessage({ level: "info", data: "x" }).catch(() => undefined);
+          }
+          await sleep(1);
+          if (signal.aborted) return text("ended");
+        }
       case "big":
         return text("x".repeat(Number(args["bytes"])));
       case "progress":

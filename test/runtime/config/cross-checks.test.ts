@@ -275,6 +275,24 @@ const errors: [string, Record<string, string>, string, RegExp][] = [
     "mcp.servers.x",
     /one of command and url/,
   ],
+  [
+    "an MCP server whose address has a password in it",
+    { mcp: "mcp: { servers: { x: { url: 'https://ada:${DC}@h/mcp' } } }" },
+    "mcp.servers.x.url",
+    /without a user/,
+  ],
+  [
+    "an MCP server with a header that is the protocol's own",
+    { mcp: "mcp: { servers: { x: { url: 'https://h', headers: { mcp-session-id: a } } } }" },
+    "mcp.servers.x.headers.mcp-session-id",
+    /does not set by itself/,
+  ],
+  [
+    "pages of which nothing is read",
+    { tools: "tools: { web_fetch: { max_bytes: 0 } }" },
+    "tools.web_fetch.max_bytes",
+    /from 1Ki to 64Mi/,
+  ],
   ["an MCP server that is nothing", { mcp: "mcp: { servers: { x: {} } }" }, "mcp.servers.x", /neither/],
   [
     "two nodes of one name",
@@ -327,6 +345,12 @@ const warnings: [string, Record<string, string>, string, RegExp][] = [
     { agents: "agents: { main: { tools: { include: [web_search] } } }" },
     "agents.main.tools.include",
     /tools\.web_search\.backend/,
+  ],
+  [
+    "a search engine's address without its name",
+    { tools: "tools: { web_search: { base_url: 'http://h' } }" },
+    "tools.web_search.base_url",
+    /no web_search without tools\.web_search\.backend/,
   ],
   ["SERVICE_PG_URL without memory.postgres", {}, "memory", /embedded store/],
   [

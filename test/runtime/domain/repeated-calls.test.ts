@@ -52,6 +52,14 @@ it("lets three calls run, the third with a notice, and refuses the fourth and th
   expect(MOST_REPEATS).toBe(3);
 });
 
+it("compares results that are full of beginnings of fences", () => {
+  const full: Call = ["web_fetch", {}, "What the block with the mark x holds ".repeat(100_000)];
+  const last = { id: "next", name: "web_fetch", arguments: {} };
+  expect(createRepeatGuard(turn([full], [full], [full], [full])).refusal(last)).toMatchObject({
+    code: "TOOL_REPEATED",
+  });
+});
+
 it.each<[string, Message[]]>([
   ["another result", turn([read], [["file_read", { path: "a", limit: 1 }, "y"]], [read], [read])],
   ["a result that changes each time", turn(...["1", "2", "3", "4"].map((n): Call[] => [["poll", {}, n]]), [read])],

@@ -49,7 +49,7 @@ mcp:
       transport: "stdio",
       state: "up",
       reason: null,
-      tools: 12,
+      tools: 13,
       changed: [],
       changed_digest: null,
       left_out: [],

@@ -22,6 +22,10 @@ it("has bounds, and no network for others than the owner, unless they are set", 
   expect(await settingsOf({})).toMatchObject({ maxProcesses, maxMemoryBytes, network, networkForOthers });
 });
 
+it("kills a command a second after it was asked to end", async () => {
+  expect(await settingsOf({})).toMatchObject({ killGraceMs: 1_000 });
+});
+
 it("passes on what is set", async () => {
   const shell = { max_processes: 128, max_memory: "2Gi", network_for_others: true };
   expect(await settingsOf(shell)).toMatchObject({

@@ -30,9 +30,10 @@ export interface Backend {
   refusal?(answer: Answer): ToolError | undefined;
 }
 
-/** Below an address that may have a path of its own. */
+/** Below an address that may have a path and a query of its own. */
 export function endpoint(base: string, path: string, query: Readonly<Record<string, string>> = {}): URL {
-  const url = new URL(`${base.replace(/\/+$/, "")}${path}`);
+  const url = new URL(base);
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}${path}`;
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   return url;
 }

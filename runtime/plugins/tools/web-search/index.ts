@@ -35,9 +35,7 @@ export function createWebSearchTool({ settings, newId, network, html = createHtm
   const { maxResults } = settings;
   return {
     name: "web_search",
-    description:
-      `Search the web with ${backend.name}. Each result has a title, an address and a few words of the page` +
-      "; web_fetch reads the whole page.",
+    description: `Search the web with ${backend.name}. Each result has a title, an address and a few words of the page.`,
     parameters: {
       type: "object",
       properties: {

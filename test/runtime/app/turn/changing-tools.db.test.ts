@@ -51,6 +51,18 @@ describeDatabase("tools that change while a node runs", (open) => {
     ]);
   });
 
+  it("are not all named where a call asks for one that is not there", async () => {
+    const harness = await start({
+      script: (_request, call) => (call === 1 ? [toolCall("c1", "none"), end("tool_calls")] : [text("Done."), end()]),
+      tools: Array.from({ length: 1_000 }, (_, n) => tool(`t${n}`)),
+    });
+    await harness.say("go");
+    const [row] = (await harness.transcript()).filter(({ tool_name }) => tool_name === "none");
+    expect(row?.tool_result).toMatch(
+      /^TOOL_UNKNOWN: There is no tool "none"\. Known tools: t0, t1, .*, t99 and 900 more\.$/,
+    );
+  });
+
   it("have their paths checked, whenever they came", async () => {
     const gate = createWorkspaceGate({ protectedPaths: [] });
     const auditFile = { append: async () => undefined, status: () => ({ failing: null, lost: 0 }) };

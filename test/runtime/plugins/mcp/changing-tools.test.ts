@@ -29,6 +29,8 @@ it("leaves out what is no usable tool, says why, and offers the rest", async () 
       tool("fine", { description: "another" }),
       tool("with spaces & more"),
       tool("x".repeat(200)),
+      tool("slow", { execution: { taskSupport: "required" } }),
+      tool("either", { execution: { taskSupport: "optional" } }),
     ]),
   });
   await mcp.up("unusual");
@@ -37,6 +39,7 @@ it("leaves out what is no usable tool, says why, and offers the rest", async () 
   expect(spaces).toMatch(/^unusual__with_spaces___more_[0-9a-f]{8}$/);
   expect(long).toMatch(/^unusual__x+_[0-9a-f]{8}$/);
   expect(long).toHaveLength(64);
+  expect(mcp.names()).toContain("unusual__either");
   expect((await mcp.call(spaces ?? "")).content).toContain("called with spaces & more");
   expect(mcp.servers.report()["unusual"]?.left_out).toEqual([
     { name: "number 2", reason: "it has no usable name" },
@@ -46,6 +49,7 @@ it("leaves out what is no usable tool, says why, and offers the rest", async () 
     { name: "a_list", reason: "its schema is not one of an object" },
     { name: "far", reason: "its schema refers to another one" },
     { name: "fine", reason: "the server lists the name twice" },
+    { name: "slow", reason: "it can only be called as a task, which is not supported" },
   ]);
 });
 

@@ -195,6 +195,19 @@ it("cuts a long result, and disconnects a server that sends more than a message 
   await mcp.up("files");
 });
 
+it.each([
+  ["requests", true],
+  ["notices", false],
+])("disconnects a server that sends %s without end", async (_, requests) => {
+  const mcp = await startMcpServers({ files: {} });
+  await mcp.up("files");
+  await expect(mcp.call("files__flood", { requests })).rejects.toMatchObject({
+    code: "TOOL_OUTCOME_UNKNOWN",
+    message: expect.stringContaining("it sent more than 5000 messages in 10 s without being asked"),
+  });
+  await mcp.up("files");
+});
+
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

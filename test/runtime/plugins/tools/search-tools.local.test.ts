@@ -266,6 +266,24 @@ it("uses ripgrep without a shell, its configuration file and its preprocessors, 
   }
 });
 
+it("asks ripgrep for no rules outside of repositories, which newer ones keep in repositories inside, too", async () => {
+  await using place = await createPlace();
+  await write(place, { ".gitignore": "*.log\n", "a.ts": "needle", "inner/.git/HEAD": "x", "inner/b.log": "needle" });
+  const programs = await createFakeTools();
+  try {
+    await programs.add(
+      "rg",
+      `case "$*" in *--no-require-git*) ;; *) printf 'inner/b.log\\0' ;; esac; printf 'a.ts\\0'`,
+    );
+    for (const path of [`${programs.directory}:/usr/bin:/bin`, process.env["PATH"], NO_PROGRAMS]) {
+      const found = await lines(tools(place, path).grep, place, { pattern: "needle", files_only: true });
+      expect(found).toEqual(["a.ts", "inner/b.log"]);
+    }
+  } finally {
+    await programs.remove();
+  }
+});
+
 it("runs two of ripgrep at once, however many calls there are", async () => {
   await using place = await createPlace();
   await write(place, TREE);

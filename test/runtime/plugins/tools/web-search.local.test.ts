@@ -55,6 +55,14 @@ describe.each(BACKENDS)("web_search by %s", (backend) => {
     expect(asked).toContain(backend === "tavily" ? '"query":"a b ü 狐"' : "q=a+b ü 狐");
   });
 
+  it("keeps the path and the query of its address", async () => {
+    const { fake } = await engine(backend);
+    const settings = { backend, baseUrl: `${fake.url}/below/?team=a`, apiKey: KEY, maxResults: 10 };
+    const tool = createWebSearchTool({ settings, newId: randomUUID, network: createSystemNetwork() });
+    await call(tool, { workspace: "/" }, { query: "fox" });
+    expect(fake.requests[0]).toMatch(/\/below\/[a-z/]+\?(?:.*&)?team=a/);
+  });
+
   it("says when nothing was found", async () => {
     const { search } = await engine(backend, { hits: [] });
     expect(await search({ query: "nothing" })).toBe("Nothing was found.");

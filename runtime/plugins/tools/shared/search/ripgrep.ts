@@ -80,7 +80,6 @@ function argumentsOf({ all, literal, ignoreCase }: TextSearch): readonly string[
     "--color=never",
     "--no-mmap",
     "--text",
-    "--no-require-git",
     "--no-ignore-parent",
     "--no-ignore-dot",
     "--no-ignore-exclude",
