@@ -24,9 +24,9 @@ const MEANING: Readonly<Record<string, string>> = {
 /** An address, and how many of its first bits are the network's. */
 export type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else. */
+/** `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else: `010.0.0.0/8` could be octal. */
 export function parseRange(text: string): Range | null {
-  if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
+  if (ipaddr.IPv4.isValidCIDRFourPartDecimal(text) || ipaddr.IPv6.isValidCIDR(text)) return ipaddr.parseCIDR(text);
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return null;
   const address = ipaddr.parse(text);
   return [address, address.kind() === "ipv4" ? 32 : 128];

@@ -84,12 +84,21 @@ describe("an entry of allow_hosts", () => {
     },
   );
 
-  it.each(["http://wiki.lan", "wiki.lan:8080", "10.0.0.0/33", "10.0.0", "*.lan", "wiki lan", "user@wiki.lan", "/", ""])(
-    "is not %j",
-    (entry) => {
-      expect(isAllowedHost(entry)).toBe(false);
-    },
-  );
+  it.each([
+    "http://wiki.lan",
+    "wiki.lan:8080",
+    "10.0.0.0/33",
+    "010.0.0.0/8",
+    "10.1/16",
+    "10.0.0",
+    "*.lan",
+    "wiki lan",
+    "user@wiki.lan",
+    "/",
+    "",
+  ])("is not %j", (entry) => {
+    expect(isAllowedHost(entry)).toBe(false);
+  });
 });
 
 describe("an address of a page", () => {

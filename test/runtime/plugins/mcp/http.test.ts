@@ -117,6 +117,21 @@ it("disconnects a server that sends more than a message may hold, be it one answ
   await mcp.up("remote");
 });
 
+it("does not open the stream of news again and again where a server ends it at once and asks for no pause", async () => {
+  const opened: number[] = [];
+  const { fake, mcp } = await started();
+  fake.intercept = (request, response) => {
+    if (request.method !== "GET") return false;
+    opened.push(performance.now());
+    response.writeHead(200, { "content-type": "text/event-stream" }).end("retry: 1\nid: 1\ndata: \n\n");
+    return true;
+  };
+  await mcp.up("remote");
+  await until(() => opened.length >= 3);
+  const [first = 0, second = 0, third = 0] = opened;
+  expect(Math.max(second - first, third - second)).toBeGreaterThan(500);
+});
+
 it("sees the end of a server in a call", async () => {
   const { fake, mcp } = await started();
   await mcp.up("remote");

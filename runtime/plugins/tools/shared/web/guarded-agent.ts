@@ -95,21 +95,8 @@ function connect(
     ...(host === undefined ? {} : { host }),
     ...(protocol === "https:" && isIP(name) === 0 ? { servername: name } : {}),
   };
-  connector(options, (...[error, socket]) => {
-    if (error !== null) return reject(error);
-    if (isSameAddress(socket.remoteAddress, target.address)) return resolve(socket);
-    socket.destroy();
-    reject(new AddressRefused(name, "another address than the one that was allowed"));
-  });
+  connector(options, (...[error, socket]) => (error === null ? resolve(socket) : reject(error)));
   return promise;
-}
-
-function isSameAddress(remote: string | undefined, wanted: string): boolean {
-  return remote !== undefined && URL.parse(addressUrl(remote))?.hostname === URL.parse(addressUrl(wanted))?.hostname;
-}
-
-function addressUrl(address: string): string {
-  return isIP(address) === 6 ? `http://[${address}]` : `http://${address}`;
 }
 
 function portOf({ port, protocol }: buildConnector.Options): number {
