@@ -47,6 +47,7 @@ export async function fetchPage(agent: Agent, start: URL, maxBytes: number, sign
     const next = webAddress(location, url);
     if (next.url === undefined)
       throw new ToolError("TOOL_REFUSED", `The page leads to an address that ${next.refusal}.`);
+    answer.discard();
     isDowngraded ||= url.protocol === "https:" && next.url.protocol === "http:";
     url = next.url;
   }

@@ -177,6 +177,18 @@ describe("web_fetch", () => {
     expect((await fetch("http://a.example/503")).content).toContain("TOOL_UNAVAILABLE");
   });
 
+  it("follows a redirect whose own page is long, or has no end", async () => {
+    const { fetch } = await served((request, response) => {
+      if (request.url === "/") return void response.writeHead(200, { "content-type": "text/plain" }).end("arrived");
+      response.writeHead(302, { location: "/" });
+      if (request.url === "/long") return void response.end("x".repeat(1_000_000));
+      const endless = setInterval(() => response.write("x".repeat(100_000)), 1);
+      response.on("close", () => clearInterval(endless));
+    });
+    expect((await fetch("http://hops.example/long")).content).toContain("arrived");
+    expect((await fetch("http://hops.example/endless")).content).toContain("arrived");
+  });
+
   it("follows redirects, carries nothing along, and gives up after five", async () => {
     const seen: (string | undefined)[] = [];
     const { fetch, server } = await served((request, response) => {

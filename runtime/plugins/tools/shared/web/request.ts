@@ -18,6 +18,8 @@ export interface WebAnswer {
   header(name: string): string;
   /** The first bytes of the body, decompressed, and whether there are more. Ends the connection. */
   read(maxBytes: number): Promise<{ readonly bytes: Uint8Array; readonly isCut: boolean }>;
+  /** Ends the connection: the next request to its host would wait for the rest of the body. */
+  discard(): void;
 }
 
 /** What RFC 9659 allows on the web: a larger window would take that much memory. */
@@ -47,6 +49,7 @@ export async function sendRequest(agent: Agent, request: WebRequest, signal: Abo
   return {
     status: answer.statusCode,
     header,
+    discard: () => void answer.body.destroy(),
     read: (maxBytes) => readBody(decoded(answer.body, header("content-encoding")), maxBytes),
   };
 }
