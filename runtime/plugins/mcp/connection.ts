@@ -87,7 +87,7 @@ export async function connect(
   let pinging: Promise<void> | null = null;
   let pings: NodeJS.Timeout | undefined;
   const client = new Client({ name: "cairn", version: deps.version }, { jsonSchemaValidator: NO_VALIDATOR });
-  const { transport, dispose, endReason, errorOutput } = openTransport(settings, deps.env, () =>
+  const { transport, leave, dispose, endReason, errorOutput } = openTransport(settings, deps.env, () =>
     end(`it sent a message of more than ${MAX_MESSAGE_BYTES / 1024 ** 2} MiB`),
   );
 
@@ -100,6 +100,9 @@ export async function connect(
   }
 
   async function close(): Promise<void> {
+    const leaves = isOpen && reason === null;
+    isOpen = false;
+    if (leaves) await leave();
     end("it was disconnected");
     await transport.close().catch(() => undefined);
     await dispose();
@@ -218,6 +221,8 @@ export async function connect(
 
 interface Opened {
   readonly transport: Transport;
+  /** Tells the server that the connection will not be used any more. */
+  leave(): Promise<void>;
   dispose(): Promise<void>;
   /** Why a program ended; null while it runs. */
   endReason(): string | null;
@@ -230,13 +235,14 @@ function openTransport(
   onTooLarge: () => void,
 ): Opened {
   if (target.kind === "http") {
-    const { transport, dispose } = createHttpTransport(target, onTooLarge);
+    const { transport, leave, dispose } = createHttpTransport(target, onTooLarge);
     // The library's class has optional properties where its interface has none that are undefined.
-    return { transport: transport as Transport, dispose, endReason: () => null, errorOutput: () => "" };
+    return { transport: transport as Transport, leave, dispose, endReason: () => null, errorOutput: () => "" };
   }
   const transport = new StdioTransport(target, env);
   return {
     transport,
+    leave: async () => undefined,
     dispose: async () => undefined,
     endReason: () => transport.endReason,
     errorOutput: () => transport.errorOutput,

@@ -13,9 +13,12 @@ import type { HttpTarget } from "./settings.ts";
 const CONNECTIONS = 32;
 /** Milliseconds between two openings of the stream of news: a server can ask for a shorter pause, and end each at once. */
 const STREAM_PAUSE_MS = 1_000;
+const LEAVE_MS = 1_000;
 
 export interface HttpConnection {
   readonly transport: StreamableHTTPClientTransport;
+  /** Ends the session, which the server would keep for nobody; gives up a server that does not answer. */
+  leave(): Promise<void>;
   /** Ends its connections. */
   dispose(): Promise<void>;
 }
@@ -49,5 +52,9 @@ export function createHttpTransport({ url, headers, login }: HttpTarget, onTooLa
       maxRetries: Number.POSITIVE_INFINITY,
     },
   });
-  return { transport, dispose: () => agent.destroy() };
+  const leave = async () => {
+    const ended = transport.terminateSession().catch(() => undefined);
+    await Promise.race([ended, sleep(LEAVE_MS, undefined, { ref: false })]);
+  };
+  return { transport, leave, dispose: () => agent.destroy() };
 }

@@ -16,6 +16,8 @@ export interface McpHttpFake {
   readonly requests: IncomingMessage["headers"][];
   /** Answers a request in place of the server, and returns true, or leaves it. */
   intercept: (request: IncomingMessage, response: ServerResponse) => boolean;
+  /** How many sessions there are. */
+  sessions(): number;
   /** Forgets all sessions, as a server that was started anew. */
   forget(): void;
   close(): Promise<void>;
@@ -40,6 +42,7 @@ export async function startMcpHttpFake(options: McpFakeOptions = {}): Promise<Mc
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (session) => void sessions.set(session, transport),
+      onsessionclosed: (session) => void sessions.delete(session),
     });
     // The SDK's class has optional properties where its interface has none that are undefined.
     await createMcpFake(options, state).connect(transport as Transport);
@@ -54,6 +57,7 @@ export async function startMcpHttpFake(options: McpFakeOptions = {}): Promise<Mc
     state,
     requests,
     intercept: () => false,
+    sessions: () => sessions.size,
     forget: () => sessions.clear(),
     async close() {
       server.closeAllConnections();

@@ -52,6 +52,20 @@ it("ends a call at once with its turn, and the server learns of it", async () =>
   await until(() => fake.state.cancelled === 1);
 });
 
+it("ends its session when the node stops, and waits for no server that does not answer", async () => {
+  const { fake, mcp } = await started();
+  await mcp.up("remote");
+  expect(fake.sessions()).toBe(1);
+  await mcp.servers.stop();
+  expect(fake.sessions()).toBe(0);
+
+  const silent = await started();
+  await silent.mcp.up("remote");
+  silent.fake.intercept = ({ method }) => method === "DELETE";
+  await silent.mcp.servers.stop();
+  expect(silent.fake.sessions()).toBe(1);
+});
+
 it("connects anew to a server that has forgotten its session", async () => {
   const { fake, mcp } = await started();
   await mcp.up("remote");
