@@ -1,12 +1,11 @@
 /**
  * Decides whether a shell command may run: a guard rail against mistakes and the plainer attacks, in front of the sandbox,
- * which is the wall. The command is parsed by a shell parser and followed through constant variables, pipes, functions,
- * wrappers and interpreters (domain/shell); what a run would compute is asked about where it matters.
+ * which is the wall. The command is parsed by a shell parser, and its text followed through variables, pipes, wrappers and
+ * interpreters (domain/shell); what a run would compute is asked about where it matters.
  */
 
 import type { Finding } from "./shell/inspection.ts";
 import { readScript } from "./shell/reader.ts";
-import { initialState } from "./shell/state.ts";
 import { WRITTEN_MARK } from "./shell/values.ts";
 
 export type SafetyDecision =
@@ -24,16 +23,16 @@ export interface ShellPlace {
 }
 
 /** Pure, and bounded in time for a command of any length. A refusal outweighs a question. */
-export function checkShellCommand(command: string, place: ShellPlace): SafetyDecision {
-  const findings = findingsOf(command, place);
+export function checkShellCommand(command: string, { workspace, directory }: ShellPlace): SafetyDecision {
+  const findings = findingsOf(command, directory, workspace);
   const worst = findings.find(({ action }) => action === "refuse") ?? findings[0];
   return worst ? { action: worst.action, reason: worst.reason } : { action: "allow" };
 }
 
-function findingsOf(command: string, place: ShellPlace): readonly Finding[] {
+function findingsOf(command: string, directory: string, workspace: string): readonly Finding[] {
   if (WRITTEN_MARK.test(command)) return [{ action: "ask", reason: "the command holds characters for private use" }];
   try {
-    return readScript(command, initialState(place.directory), place.workspace);
+    return readScript(command, directory, workspace);
   } catch (error) {
     // The stack has an end, and a command can be made to reach it.
     if (error instanceof RangeError) return [{ action: "ask", reason: "the command is too intricate to be judged" }];

@@ -3,10 +3,9 @@
  * string literals, as commands where the code starts programs and as paths where it deletes or reads files.
  */
 
-import type { Inspector } from "./inspection.ts";
-import { checkPaths, deletionReason, readable } from "./paths.ts";
+import type { ShellState } from "./inspection.ts";
+import { checkPaths, DELETING, readable } from "./paths.ts";
 import { isSecretPath } from "./secrets.ts";
-import type { ShellState } from "./state.ts";
 import type { Stream } from "./streams.ts";
 import { COMPUTED, HOME } from "./values.ts";
 
@@ -29,55 +28,51 @@ const HIDDEN_LETTERS = /\\(x[2-7][\da-f]|u\{?0*[2-7][\da-f](?![\da-f])|0?[4-7][0
 const QUOTED = /(["'`])((?:\\.|(?!\1)[^\\])*)\1/gs;
 const QUOTING_OPERATOR = /(?:\bq[qxwr]?|%[qQxwW])\s*[^\w\s]/;
 const SUBSTITUTION = /\$\(|`/;
+const HOME_DIRECTORY = /expanduser|homedir|Path\.home|Dir\.home|\bHOME\b/;
 const MAX_CHARS = 20_000;
 
-export function inspectCode(code: string, state: ShellState, inspector: Inspector): void {
+export function inspectCode(code: string, state: ShellState): void {
+  const { ask, refuse, certain, command } = state.inspector;
   if (code.length > MAX_CHARS) {
-    inspector.ask("the code on the command line is too long to be judged");
+    ask("the code on the command line is too long to be judged");
     return;
   }
-  if (code.includes(COMPUTED)) inspector.ask("a part of the code that it runs is computed while it runs");
-  if (FORKS_FOREVER.test(code)) inspector.refuse("it starts itself over and over (fork bomb)");
-  if (DECODES.test(code) && RUNS_TEXT.test(code)) inspector.refuse("it runs text that is decoded while it runs");
+  if (code.includes(COMPUTED)) ask("a part of the code that it runs is computed while it runs");
+  if (FORKS_FOREVER.test(code)) refuse("it starts itself over and over (fork bomb)");
+  if (DECODES.test(code) && RUNS_TEXT.test(code)) refuse("it runs text that is decoded while it runs");
   if (RUNS_VARIABLE.test(code) || RUNS_READ.every((part) => part.test(code)))
-    inspector.ask("the code runs text that it reads or computes");
+    ask("the code runs text that it reads or computes");
   const literals = literalsOf(code);
   for (const literal of literals) {
-    if (HIDDEN_LETTERS.test(literal)) inspector.ask("the code that it runs hides letters by their numbers");
-    if (isSecretPath(literal) && !/\s/.test(literal))
-      inspector.refuse(`it reads ${readable(literal)}, which holds secrets`);
-    if (DELETES.test(code)) refuseDeletion(literal, state, inspector);
+    if (HIDDEN_LETTERS.test(literal)) ask("the code that it runs hides letters by their numbers");
+    if (isSecretPath(literal) && !/\s/.test(literal)) refuse(`it reads ${readable(literal)}, which holds secrets`);
   }
-  if (/expanduser|homedir|Path\.home|Dir\.home|\bHOME\b/.test(code) && DELETES.test(code))
-    refuseDeletion(HOME, state, inspector);
+  if (DELETES.test(code)) {
+    const paths = [...literals, ...(HOME_DIRECTORY.test(code) ? [HOME] : [])];
+    const expanded = paths.map((path) => path.replace(/^~(?=\/|$)/, HOME));
+    const isPath = (path: string) => path.startsWith("/") || /^\.{1,2}(\/|$)/.test(path);
+    checkPaths(expanded.filter(isPath), state, DELETING);
+  }
   if (!STARTS_PROGRAMS.test(code)) return;
   // Brackets of Perl and Ruby in one another are not followed.
   if (QUOTING_OPERATOR.test(code) && SUBSTITUTION.test(code))
-    inspector.ask("a part of the text that it runs is computed while it runs");
+    ask("a part of the text that it runs is computed while it runs");
   // Commands as text, and as a list of words.
-  for (const literal of literals) inspectLiteral(literal, state, inspector);
-  if (literals.length > 1) inspector.certain(() => inspector.command(literals, state));
+  for (const literal of literals) inspectLiteral(literal, state);
+  if (literals.length > 1) certain(() => command(literals, state));
 }
 
 /** Text that may be a command. Most is none: only certain danger counts, unless it computes a part of itself. */
-export function inspectLiteral(text: string, state: ShellState, inspector: Inspector, input?: Stream): void {
-  const inspect = () => inspector.script(text, state, input);
+export function inspectLiteral(text: string, state: ShellState, input?: Stream): void {
+  const inspect = () => state.inspector.script(text, state, input);
   if (SUBSTITUTION.test(text)) inspect();
-  else inspector.certain(inspect);
-}
-
-function refuseDeletion(path: string, state: ShellState, inspector: Inspector): void {
-  const expanded = path === "~" || path.startsWith("~/") ? HOME + path.slice(1) : path;
-  if (expanded.startsWith("/") || /^\.{1,2}(\/|$)/.test(expanded))
-    checkPaths([expanded], state, inspector, deletionReason, "what it deletes");
+  else state.inspector.certain(inspect);
 }
 
 function literalsOf(code: string): readonly string[] {
-  const quoted = [...code.matchAll(QUOTED)].map((match) =>
-    (match[2] ?? "").replace(
-      /\\([ntr"'`\\])/g,
-      (_, letter: string) => ({ n: "\n", t: "\t", r: "\r" })[letter] ?? letter,
-    ),
+  const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r" };
+  const quoted = [...code.matchAll(QUOTED)].map(([, , text = ""]) =>
+    text.replace(/\\([ntr"'`\\])/g, (_, letter: string) => escapes[letter] ?? letter),
   );
   const bracketed = QUOTING_OPERATOR.test(code) ? [...code.split(/[{}()[\]<>|!]/), ...code.split("/")] : [];
   return [...quoted, ...bracketed].filter((text) => text !== "");

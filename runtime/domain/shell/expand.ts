@@ -1,83 +1,77 @@
 /**
- * What a word of a script may become when the shell expands it: braces, tilde, constant variables, substitutions whose
- * output is known, quotes and splitting. All else becomes a mark. Globs stay as they are written.
+ * What a word of a script becomes when the shell expands it: braces, tilde, variables, substitutions whose output is
+ * known, quotes and splitting. All else becomes a mark. Globs stay as they are written.
  */
 
 import {
   forEachChild,
   type ParameterExpansionPart,
   type ParsedScript,
+  parse,
   type SyntaxNode,
   type Word,
   type WordPart,
 } from "unbash";
-import { expandBraces } from "./braces.ts";
 import { matchesGlob } from "./glob.ts";
-import { assign, type ShellState, valuesOf } from "./state.ts";
-import type { Stream } from "./streams.ts";
-import { bounded, COMPUTED, choicesOf, isMarked, PROCESS, VALUE } from "./values.ts";
+import type { ShellState } from "./inspection.ts";
+import { assign, variableOf } from "./state.ts";
+import { printedBy, type Stream } from "./streams.ts";
+import { COMPUTED, isMarked, PROCESS, VALUE } from "./values.ts";
 import { COMMAND_IN_INDEX, HIDDEN_IN_INDEX } from "./variables.ts";
 
-/** One possible outcome: the fields (arguments) that the word becomes, none included. */
-export type Fields = readonly string[];
-
-export interface Expander {
-  /** Every possible outcome; at least one. */
-  fields(word: Word, state: ShellState): readonly Fields[];
-  /** Every possible text where the shell does not split: assignments, redirections, here-strings. */
-  texts(word: Word, state: ShellState): readonly string[];
-  /** The same for parts alone, as in the body of a here-document. */
-  partTexts(parts: readonly WordPart[], state: ShellState): readonly string[];
-  /** Inspects the scripts inside of a node that is not expanded: tests, arithmetic. */
-  nestedScripts(node: SyntaxNode, state: ShellState): void;
-}
+export type Expander = ReturnType<typeof createExpander>;
 
 /** A pattern of letters, `*` and `?` that no quotes give another meaning. */
 const PLAIN_PATTERN = /^[\w./*?:@%+=, -]*$/;
 /** Finding the ends that a pattern matches takes quadratic time. */
 const MAX_REMOVAL_CHARS = 512;
+/** What the braces of one script may make in all: each of them is parsed once more with the text around it. */
+const MAX_BRACE_CHARS = 50_000;
+/** An escape, a text in quotes, or one character. */
+const BRACE_TOKEN = /\\[\s\S]|\$'(?:\\[\s\S]|[^'\\])*'|'[^']*'|"(?:\\[\s\S]|[^"\\])*"|[\s\S]/g;
 
 interface Piece {
-  /** Possible texts. */
-  readonly texts: readonly string[];
+  readonly text: string;
   /** An unquoted expansion: split into fields, and nothing at all when it is empty. */
   readonly split: boolean;
 }
-type Chosen = readonly { readonly text: string; readonly split: boolean }[];
 
-/** `outputsOf` inspects a substituted script and returns what it may print. `ask` is called for what cannot be followed. */
+/** `outputOf` inspects a substituted script and returns what it prints. `ask` is called for what cannot be followed. */
 export function createExpander(
-  outputsOf: (script: ParsedScript, state: ShellState, input?: Stream) => readonly string[],
+  outputOf: (script: ParsedScript, state: ShellState, input?: Stream) => string,
   ask: (reason: string) => void,
-): Expander {
-  const braceWork = { chars: 0 };
+) {
+  let braceChars = 0;
 
-  function fields(word: Word, state: ShellState): readonly Fields[] {
-    if (!word.parts) return [[plainText(word, state)]];
-    const braced = expandBraces(word, braceWork);
-    if (braced === "too many") {
+  /** The fields (arguments) that the word becomes, none included. */
+  function fields(word: Word, state: ShellState): readonly string[] {
+    if (!word.parts) return [expandTilde(word.text, word.value, state)];
+    const brace = word.parts.find((part) => part.type === "BraceExpansion");
+    if (!brace) return join(pieces(word.parts, state));
+    const [before, after] = [word.text.slice(0, brace.pos - word.pos), word.text.slice(brace.end - word.pos)];
+    return itemsOf(brace.text).flatMap((item) => {
+      braceChars += word.text.length;
+      if (braceChars <= MAX_BRACE_CHARS) return wordsOf(before + item + after).flatMap((part) => fields(part, state));
       ask("a word of the command becomes too many words");
-      return [[COMPUTED]];
-    }
-    if (braced) return [braced.flatMap((part) => fields(part, state).flat())];
-    const separators = new Set([" ", "\t", "\n", ...(state.variables.get("IFS") ?? []).join("")]);
-    return combine(pieces(word.parts, state)).map((chosen) => join(chosen, separators));
+      return [COMPUTED];
+    });
   }
 
-  function texts(word: Word, state: ShellState): readonly string[] {
-    return word.parts ? textsOf(pieces(word.parts, state)) : [plainText(word, state)];
+  /** Its text where the shell does not split: assignments, redirections, here-strings. */
+  function text(word: Word, state: ShellState): string {
+    return word.parts ? textOf(pieces(word.parts, state)) : expandTilde(word.text, word.value, state);
   }
 
-  function partTexts(parts: readonly WordPart[], state: ShellState): readonly string[] {
-    return textsOf(parts.map((part) => piece(part, state, true)));
+  function partsText(parts: readonly WordPart[], state: ShellState): string {
+    return textOf(parts.map((part) => piece(part, state, true)));
   }
 
   function pieces(parts: readonly WordPart[], state: ShellState): Piece[] {
-    return parts.map((part, index) => {
-      return index === 0 && part.type === "Literal"
+    return parts.map((part, index) =>
+      index === 0 && part.type === "Literal"
         ? literal(expandTilde(part.text, part.value, state))
-        : piece(part, state, false);
-    });
+        : piece(part, state, false),
+    );
   }
 
   function piece(part: WordPart, state: ShellState, quoted: boolean): Piece {
@@ -93,20 +87,17 @@ export function createExpander(
         return literal(part.operator === "!" ? "*" : COMPUTED);
       case "DoubleQuoted":
       case "LocaleString":
-        return { texts: partTexts(part.parts, state), split: part.parts.some(isList) };
+        return { text: partsText(part.parts, state), split: part.parts.some(isList) };
       case "SimpleExpansion":
-        return { texts: valuesOf(state, part.text.slice(1)), split: !quoted };
+        return { text: variableOf(state, part.text.slice(1)), split: !quoted };
       case "ParameterExpansion":
-        return { texts: bounded(parameterValues(part, state)), split: !quoted };
-      case "CommandExpansion": {
-        const outputs = part.script ? outputsOf(part.script, state).map(withoutLineEnds) : [COMPUTED];
-        return { texts: bounded(outputs), split: !quoted };
-      }
+        return { text: parameterValue(part, state), split: !quoted };
+      case "CommandExpansion":
+        return { text: part.script ? withoutLineEnds(outputOf(part.script, state)) : COMPUTED, split: !quoted };
       case "ProcessSubstitution": {
         // `>(...)` reads what some command will print.
-        const from: Stream | undefined = part.operator === ">" ? { kind: "program", program: "a command" } : undefined;
-        const outputs = part.script ? outputsOf(part.script, state, from) : [COMPUTED];
-        return { texts: outputs.map((text) => PROCESS + text), split: false };
+        const from = part.operator === ">" ? printedBy("a command") : undefined;
+        return literal(PROCESS + (part.script ? outputOf(part.script, state, from) : COMPUTED));
       }
       case "ArithmeticExpansion":
         nestedScripts(part, state);
@@ -114,35 +105,54 @@ export function createExpander(
     }
   }
 
-  function parameterValues(part: ParameterExpansionPart, state: ShellState): readonly string[] {
+  function parameterValue(part: ParameterExpansionPart, state: ShellState): string {
     const { parameter, operation, index, prefix } = part;
-    if (index && index.text !== "@" && index.text !== "*") nestedScripts(index, state);
-    const values = index ? elementsOf(valuesOf(state, parameter), index.text) : valuesOf(state, parameter);
-    if (!prefix && !operation) return values;
+    const isElement = index !== undefined && index.text !== "@" && index.text !== "*";
+    if (isElement) nestedScripts(index, state);
+    const value = isElement ? COMPUTED : variableOf(state, parameter);
+    if (!prefix && !operation) return value;
     if (!prefix && operation?.type === "Default") {
-      const isSet = state.variables.has(parameter);
-      const chosen = withDefault(operation.operator, values, isSet, () => texts(operation.operand, state));
-      if (operation.operator.endsWith("=")) assign(state, parameter, chosen);
+      const { operator, operand } = operation;
+      const chosen = withDefault(operator, value, state.variables.has(parameter), () => text(operand, state));
+      if (operator.endsWith("=")) assign(state, parameter, [chosen]);
       return chosen;
     }
-    if (!prefix && operation?.type === "Remove" && PLAIN_PATTERN.test(operation.operand.text)) {
-      const { operator, operand } = operation;
-      return values.map((value) => withoutMatch(value, operand.text, operator));
-    }
+    if (!prefix && operation?.type === "Remove" && PLAIN_PATTERN.test(operation.operand.text))
+      return withoutMatch(value, operation.operand.text, operation.operator);
     nestedScripts(part, state);
     if (operation?.type === "Transform" && operation.operand.text === "P") ask("a variable is expanded as a script is");
-    return [prefix === "#" ? VALUE : COMPUTED];
+    return prefix === "#" ? VALUE : COMPUTED;
   }
 
+  /** Inspects the scripts inside of a node that is not expanded: tests, arithmetic. */
   function nestedScripts(node: SyntaxNode, state: ShellState): void {
     forEachChild(node, (child) => {
-      if (child.type === "Script") outputsOf(child, state);
+      if (child.type === "Script") outputOf(child, state);
       else if (child.type === "Word" && COMMAND_IN_INDEX.test(child.value)) ask(HIDDEN_IN_INDEX);
       else if (child.type !== "CompoundList") nestedScripts(child, state);
     });
   }
 
-  return { fields, texts, partTexts, nestedScripts };
+  return { fields, text, partsText, nestedScripts };
+}
+
+/** `{a,b{c,d}}` into `a` and `b{c,d}`; a sequence (`{1..9}`, `{a..z}`) into a mark. */
+function itemsOf(text: string): readonly string[] {
+  const items = [""];
+  let depth = 0;
+  for (const token of text.slice(1, -1).match(BRACE_TOKEN) ?? []) {
+    if (token === "{") depth += 1;
+    if (token === "}") depth -= 1;
+    if (token === "," && depth === 0) items.push("");
+    else items.push((items.pop() ?? "") + token);
+  }
+  if (items.length > 1) return items;
+  return [/^\{[-\d.]+\}$/.test(text) ? VALUE : COMPUTED];
+}
+
+function wordsOf(text: string): readonly Word[] {
+  const command = parse(`: ${text}`).commands[0]?.command;
+  return command?.type === "Command" ? command.args.filter((word) => word.type === "Word") : [];
 }
 
 /** `"$@"` and `"${list[@]}"` become several fields in spite of their quotes. */
@@ -151,69 +161,38 @@ function isList(part: WordPart): boolean {
   return part.type === "ParameterExpansion" && (part.index?.text === "@" || part.parameter === "@");
 }
 
-/** A word in which nothing but a tilde is expanded. */
-function plainText(word: Word, state: ShellState): string {
-  return expandTilde(word.text, word.value, state);
-}
-
 function literal(text: string): Piece {
-  return { texts: [text], split: false };
+  return { text, split: false };
 }
 
-function textsOf(parts: readonly Piece[]): readonly string[] {
-  return bounded(combine(parts).map((chosen) => chosen.map(({ text }) => text).join("")));
-}
-
-/** Every choice of one text a piece; when there are too many, pieces with several texts count as computed. */
-function combine(pieces: readonly Piece[]): readonly Chosen[] {
-  const chosen = choicesOf(pieces.map(({ texts, split }) => texts.map((text) => ({ text, split }))));
-  return (
-    chosen ?? [
-      pieces.map(({ texts: [only = "", ...more], split }) => ({ text: more.length > 0 ? COMPUTED : only, split })),
-    ]
-  );
+function textOf(pieces: readonly Piece[]): string {
+  return pieces.map(({ text }) => text).join("");
 }
 
 /** Puts the pieces of a word together; unquoted expansions are split on the way, and a computed one may be more words. */
-function join(chosen: Chosen, separators: ReadonlySet<string>): Fields {
-  const result: string[] = [];
-  let current: string | null = null;
-  for (const { text, split } of chosen) {
-    if (!split) {
-      current = (current ?? "") + text;
-      continue;
-    }
-    for (const character of text) {
-      if (!separators.has(character)) current = (current ?? "") + character;
-      else if (current !== null) {
-        result.push(current);
-        current = null;
-      }
+function join(pieces: readonly Piece[]): readonly string[] {
+  const words: string[] = [];
+  // Whether the next text goes on with the last word.
+  let isOpen = false;
+  for (const { text, split } of pieces) {
+    for (const [at, part] of (split ? text.split(/[ \t\n]/) : [text]).entries()) {
+      if (at > 0) isOpen = false;
+      if (split && part === "") continue;
+      words.push(isOpen ? (words.pop() ?? "") + part : part);
+      isOpen = true;
     }
   }
-  if (current !== null) result.push(current);
-  return chosen.some(({ text, split }) => split && text.includes(COMPUTED)) ? [...result, COMPUTED] : result;
+  return pieces.some(({ text, split }) => split && text.includes(COMPUTED)) ? [...words, COMPUTED] : words;
 }
 
-/** An array is one text; an element of it is one of its words. */
-function elementsOf(values: readonly string[], index: string): readonly string[] {
-  if (index === "@" || index === "*") return values;
-  return bounded(values.flatMap((value) => value.split(" ")));
-}
-
-/** `${x:-other}` and its like. With a colon an empty value counts as none. */
-function withDefault(
-  operator: string,
-  values: readonly string[],
-  isSet: boolean,
-  other: () => readonly string[],
-): readonly string[] {
-  const own = operator.startsWith(":") || !isSet ? values.filter((value) => value !== "") : values;
-  const mayLack = own.length < values.length || (operator.startsWith(":") && values.some(isMarked));
-  if (operator.endsWith("+")) return bounded([...(mayLack ? [""] : []), ...(own.length > 0 ? other() : [])]);
-  // `${x:?}` ends the shell where there is no value: what follows does not run.
-  if (operator.endsWith("?")) return own.length > 0 ? own : [COMPUTED];
-  return bounded([...own, ...(mayLack ? other() : [])]);
+/** `${x:-other}` and its like. With a colon an empty value counts as none; a marked one may be empty. */
+function withDefault(operator: string, value: string, isSet: boolean, other: () => string): string {
+  const counts = operator.startsWith(":") ? value !== "" : isSet || value !== "";
+  const isDoubtful = isSet && operator.startsWith(":") && isMarked(value);
+  if (operator.endsWith("?")) return counts ? value : COMPUTED;
+  const chosen = operator.endsWith("+") === counts ? other() : counts ? value : "";
+  // Read also where it may not be chosen: it may hold a script.
+  return isDoubtful ? (other() === "" && counts ? value : COMPUTED) : chosen;
 }
 
 /** `${x#pattern}`, `${x%pattern}`: people change the ends of names of files so. */
@@ -235,13 +214,10 @@ function withoutMatch(value: string, pattern: string, operator: string): string 
 function expandTilde(written: string, value: string, state: ShellState): string {
   const start = /^(?:\w+=)?(?=~)/.exec(written)?.[0];
   if (start === undefined) return value;
-  const text = value.slice(start.length);
-  const [, prefix = "", rest = ""] = /^([^/:]*)(.*)$/s.exec(text) ?? [];
-  const variables: Readonly<Record<string, string>> = { "~": "HOME", "~+": "PWD", "~-": "OLDPWD" };
-  const variable = variables[prefix];
+  const [, prefix = "", rest = ""] = /^([^/:]*)(.*)$/s.exec(value.slice(start.length)) ?? [];
+  const variable = { "~": "HOME", "~+": "PWD", "~-": "OLDPWD" }[prefix];
   const named = prefix === "~root" ? "/root" : `/home/${prefix.slice(1)}`;
-  const [only = COMPUTED, ...more] = variable === undefined ? [named] : valuesOf(state, variable);
-  return start + (more.length > 0 ? COMPUTED : only) + rest;
+  return start + (variable === undefined ? named : variableOf(state, variable)) + rest;
 }
 
 /** As the shell does with what a substitution printed. (A regular expression takes quadratic time for many line ends.) */

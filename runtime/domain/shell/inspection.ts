@@ -1,7 +1,7 @@
-/** What passes between the reader of a script and the rules for single programs. */
+/** What passes between the reader of a script and the rules for single programs, and how those see options. */
 
-import type { ShellState } from "./state.ts";
 import type { Stream } from "./streams.ts";
+import type { VALUE } from "./values.ts";
 
 export interface Finding {
   /** `refuse`: known to be dangerous. `ask`: undecidable here; a person has to decide. */
@@ -9,7 +9,21 @@ export interface Finding {
   readonly reason: string;
 }
 
-/** One command with its words expanded, in one of its possible forms. */
+/** What is known about a shell while its script is read instead of run. */
+export interface ShellState {
+  readonly inspector: Inspector;
+  /** Possible values; an array's elements are one text. Where there are several, a command is read with each of them. */
+  variables: Map<string, readonly string[]>;
+  positional: readonly string[];
+  /** What a variable is that nothing sets: empty, or the owner's; null where it may be either. */
+  unset: "" | typeof VALUE | null;
+  /** True once another file was sourced, or a variable set whose name is not known: any may have any value. */
+  sourced: boolean;
+  /** In a function: its own variables, with the values that they have outside of it. */
+  readonly locals?: Map<string, readonly string[] | undefined>;
+}
+
+/** One command with its words expanded. */
 export interface Invocation {
   /** Base name in lower case. */
   readonly program: string;
@@ -21,6 +35,8 @@ export interface Invocation {
 /** What the reader offers to a rule. */
 export interface Inspector {
   readonly workspace: string;
+  /** What the script wrote to files, by absolute path. */
+  readonly files: Map<string, Stream>;
   refuse(reason: string): void;
   ask(reason: string): void;
   /** Does `work` when the rest of the script has been read: what a trap runs, it runs last. */
@@ -38,13 +54,13 @@ export interface Inspector {
 }
 
 /** Operands: what is no option. After `--` everything is one; options in `valued` take the next word with them. */
-export function operandsOf(args: readonly string[], valued?: string): readonly string[] {
-  const options = valued?.split(" ");
+export function operandsOf(args: readonly string[], valued = ""): readonly string[] {
+  const options = valued.split(" ");
   const operands: string[] = [];
   for (let at = 0; at < args.length; at += 1) {
     const arg = args[at] ?? "";
     if (arg === "--") return [...operands, ...args.slice(at + 1)];
-    if (options && (options.includes(arg) || endsInValued(arg, options))) at += 1;
+    if (takesNext(arg, options)) at += 1;
     else if (arg === "-" || !arg.startsWith("-")) operands.push(arg);
   }
   return operands;
@@ -53,13 +69,18 @@ export function operandsOf(args: readonly string[], valued?: string): readonly s
 /** Everything from the first operand on: options of a wrapped command are not the wrapper's. */
 export function operandsFrom(args: readonly string[], valued = ""): readonly string[] {
   const options = valued.split(" ");
-  for (let at = 0; at < args.length; at += 1) {
-    const arg = args[at] ?? "";
-    if (arg === "--") return args.slice(at + 1);
-    if (options.includes(arg) || endsInValued(arg, options)) at += 1;
-    else if (!arg.startsWith("-") || arg === "-") return args.slice(at);
-  }
-  return [];
+  let at = 0;
+  while (at < args.length && args[at] !== "--" && /^-./s.test(args[at] ?? ""))
+    at += takesNext(args[at] ?? "", options) ? 2 : 1;
+  return args.slice(args[at] === "--" ? at + 1 : at);
+}
+
+function takesNext(arg: string, options: readonly string[]): boolean {
+  return (
+    options.includes(arg) ||
+    endsInValued(arg, options) ||
+    (!arg.includes("=") && options.some((option) => isLong(arg, option)))
+  );
 }
 
 /** `-fo log`: the last of several letters takes the next word, and none before it took the rest of this one. */
@@ -68,25 +89,38 @@ function endsInValued(arg: string, options: readonly string[]): boolean {
   return [...arg.slice(1)].findIndex((letter) => options.includes(`-${letter}`)) === arg.length - 2;
 }
 
+/** `--name` or `--name=value`, also where the name is cut short, as GNU's programs take it. */
+export function isLong(arg: string, name: string): boolean {
+  const [given = ""] = arg.split("=", 1);
+  return given.length > 2 && given.startsWith("--") && name.startsWith(given);
+}
+
 /** Whether a single-letter option is given, alone or among others (`-rf`), or a long one by its name. */
 export function hasOption(args: readonly string[], letters: string, ...long: readonly string[]): boolean {
   const end = args.indexOf("--");
   return (end === -1 ? args : args.slice(0, end)).some((arg) => {
-    if (arg.startsWith("--")) return long.some((name) => arg === name || arg.startsWith(`${name}=`));
+    if (arg.startsWith("--")) return long.some((name) => isLong(arg, name));
     return arg.startsWith("-") && [...letters].some((letter) => arg.slice(1).includes(letter));
   });
 }
 
-/** The value of `-o value`, `-ovalue` or `--option=value`; undefined when it is not there. */
-export function optionValue(args: readonly string[], ...names: readonly string[]): string | undefined {
-  for (const [at, arg] of args.entries()) {
+/** The values of `-o value`, `-ovalue` and `--option=value`. */
+export function optionValues(args: readonly string[], ...names: readonly string[]): readonly string[] {
+  return args.flatMap((arg, at) => {
     for (const name of names) {
-      if (arg === name || (name.length === 2 && endsInValued(arg, [name]))) return args[at + 1];
-      if (name.startsWith("--") && arg.startsWith(`${name}=`)) return arg.slice(name.length + 1);
-      if (!name.startsWith("--") && name.length === 2 && arg.startsWith(name)) return arg.slice(2);
+      const inline = arg.indexOf("=");
+      if (isLong(arg, name) && inline !== -1) return [arg.slice(inline + 1)];
+      if (arg === name || isLong(arg, name) || (name.length === 2 && endsInValued(arg, [name])))
+        return args.slice(at + 1, at + 2);
+      if (name.length === 2 && arg.startsWith(name)) return [arg.slice(2)];
     }
-  }
-  return undefined;
+    return [];
+  });
+}
+
+/** The first of them; undefined when there is none. */
+export function optionValue(args: readonly string[], ...names: readonly string[]): string | undefined {
+  return optionValues(args, ...names)[0];
 }
 
 /** A table whose keys are names of programs, with blanks between them. */

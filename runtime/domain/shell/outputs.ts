@@ -5,75 +5,56 @@
 
 import { posix } from "node:path";
 import { isWithin } from "../workspace-path.ts";
-import { hasOption, type Invocation, operandsOf } from "./inspection.ts";
+import { hasOption, type Invocation, operandsOf, type ShellState } from "./inspection.ts";
 import { isStandardInput, readingOf } from "./paths.ts";
 import { isSecretPath } from "./secrets.ts";
-import type { ShellState } from "./state.ts";
-import { concatenate, SILENCE, type Stream, textStream } from "./streams.ts";
+import { directoryOf } from "./state.ts";
+import { concatenate, printedBy, SILENCE, type Stream, textStream } from "./streams.ts";
 import { COMPUTED, VALUE } from "./values.ts";
-import { noteWrittenFiles } from "./written-files.ts";
 
-/** Programs that print numbers, dates, revisions or names of the project, when each of their arguments is of this form. */
-const VALUES: Readonly<Record<string, RegExp>> = {
-  arch: /^-/,
+/** They print numbers, dates or names of the machine, with arguments of this form (a blank stands before each). */
+const VALUES = [
+  /^(arch|hostname|nproc|uname|whoami)( -\S+)*$/,
   // Any letters may be the name of a time zone.
-  date: /^(\+%[a-mo-su-zA-Y](%[a-mo-su-zA-Y]|[-_:.T ]%[a-mo-su-zA-Y])*|[^+].*)$/s,
-  hostname: /^-/,
-  id: /./s,
-  jobs: /^-p$/,
-  lsof: /^(-ti?\S*|-i\S*|:\d+)$/,
-  nproc: /^--/,
-  pgrep: /^(?!-\w*[ald]|--(list|del))/,
-  pidof: /./s,
-  seq: /^-?\d+$/,
-  uname: /^-/,
-  wc: /^-[clmwL]+$/,
-  whoami: /^-/,
-};
-/** The same for git, by all that it is called with. */
-const GIT_VALUES: readonly RegExp[] = [
-  // What it does not find it prints as it is written, and a branch may have any name.
-  /^rev-parse( (--short(=\d+)?|--verify|-q|(HEAD|@|[\da-f]{4,40})([~^@][\d~^{}]*)?))+$/,
-  /^(merge-base|write-tree)( |$)/,
-  /^(rev-list|ls-files|describe|tag|diff(?=.* --name-only)|log(?=.* --(format|pretty)=))( (-[zlmodu]+|-\d+|--|--(all|count|max-count=\d+|tags|abbrev=\d+|always|long|dirty|exact-match|list|merged|sort=[\w:.-]+|name-only|cached|staged|diff-filter=\w+|others|modified|deleted|exclude-standard|first-parent|no-merges|(format|pretty)=(format:)?%[hHtT])|[^-\s]\S*))*$/,
+  /^date( \+%[a-mo-su-zA-Y](%[a-mo-su-zA-Y]|[-_:.T ]%[a-mo-su-zA-Y])*| [^+]\S*)*$/,
+  /^(id|pidof) |^id$|^jobs( -p)?$|^seq( -?\d+)+$|^wc( -[clmwL]+)*$/,
+  /^lsof( (-ti?\S*|-i\S*|:\d+))*$/,
+  /^pgrep( (?!-\w*[ald]|--(list|del))\S+)*$/,
 ];
-/** They print names; which ones, their words say. */
-const NAMING = new Set(
-  "ls mktemp which command basename dirname realpath readlink npm git cut grep rg head tail sort uniq".split(" "),
-);
-/** They print some of the names that they read, unchanged. */
-const SELECTORS = new Set(["head", "tail", "sort", "uniq"]);
-/** They print nothing that anyone would run. */
-const PRINT_NOTHING = new Set(["true", "false", ":", "test", "[", "mkdir", "touch", "sleep"]);
+/** The same for git: revisions and names of the project. */
+const GIT_VALUES = [
+  // What it does not find it prints as it is written, and a branch may have any name.
+  /^git rev-parse( (--short(=\d+)?|--verify|-q|(HEAD|@|[\da-f]{4,40})([~^@][\d~^{}]*)?))+$/,
+  /^git (merge-base|write-tree)( |$)/,
+  /^git (rev-list|ls-files|describe|tag|diff(?=.* --name-only)|log(?=.* --(format|pretty)=))( (-[zlmodu]+|-\d+|--|--(all|count|max-count=\d+|tags|abbrev=\d+|always|long|dirty|exact-match|list|merged|sort=[\w:.-]+|name-only|cached|staged|diff-filter=\w+|others|modified|deleted|exclude-standard|first-parent|no-merges|(format|pretty)=(format:)?%[hHtT])|[^-\s]\S*))*$/,
+];
 
-export function outputOf(invocation: Invocation, workspace: string): Stream {
+export function outputOf(invocation: Invocation): Stream {
   const { program, args, input, state } = invocation;
-  if (PRINT_NOTHING.has(program)) return SILENCE;
-  if (program === "echo") return textStream(...echoed(args));
-  if (program === "printf") return textStream(formatted(args[0] === "--" ? args.slice(1) : args));
-  if (program === "cat") {
-    const files = args.filter((arg) => arg === "-" || !arg.startsWith("-"));
-    return files.length > 0
-      ? files.map((file) => (isStandardInput(file) ? input : readingOf(file, state))).reduce(concatenate)
-      : input;
+  if (/^(true|false|:|test|\[|mkdir|touch|sleep)$/.test(program)) return SILENCE;
+  switch (program) {
+    case "echo":
+      return textStream(echoed(args));
+    case "printf":
+      return textStream(formatted(args[0] === "--" ? args.slice(1) : args));
+    case "tee":
+      return input;
+    case "cat": {
+      const files = args.filter((arg) => arg === "-" || !arg.startsWith("-"));
+      if (files.length === 0) return input;
+      return files.map((file) => (isStandardInput(file) ? input : readingOf(file, state))).reduce(concatenate);
+    }
   }
-  noteWrittenFiles(invocation);
-  if (program === "tee") return input;
-  const printed: Stream = { kind: "program", program };
-  const names = args.some((arg) => arg.includes(COMPUTED)) ? undefined : namesOf(invocation, workspace);
-  return names === undefined ? printed : { ...printed, names: `${names}\n` };
+  const names = args.some((arg) => arg.includes(COMPUTED)) ? undefined : namesOf(invocation);
+  return printedBy(program, names === undefined ? COMPUTED : `${names}\n`);
 }
 
-/** What `echo` prints. */
-function echoed(args: readonly string[]): readonly string[] {
+/** What `echo` prints. Some shells read escapes without the option, too. */
+function echoed(args: readonly string[]): string {
   const first = args.findIndex((arg) => !/^-[neE]+$/.test(arg));
-  const [options, words] = first === -1 ? [args, []] : [args.slice(0, first), args.slice(first)];
-  const text = words.join(" ");
-  // Some shells read escapes without the option, too.
-  if (/\\[0cxuU]/.test(text) || (text.includes("\\") && options.some((option) => option.includes("e"))))
-    return [COMPUTED];
-  const ended = options.some((option) => option.includes("n")) ? text : `${text}\n`;
-  return [...new Set([ended, ended.replaceAll("\\n", "\n")])];
+  const text = first === -1 ? "" : args.slice(first).join(" ");
+  if (text.includes("\\")) return text + COMPUTED;
+  return args.slice(0, first).some((option) => option.includes("n")) ? text : `${text}\n`;
 }
 
 /** What `printf` prints for a format of plain text, or of `%s` alone. */
@@ -84,21 +65,21 @@ function formatted([format = "", ...values]: readonly string[]): string {
 }
 
 /** Names, or a value that hides nothing; undefined where the output may be anything. */
-function namesOf({ program, args, input, state }: Invocation, workspace: string): string | undefined {
-  if (!NAMING.has(program) && !VALUES[program]) return undefined;
+function namesOf({ program, args, input, state }: Invocation): string | undefined {
   const operands = operandsOf(args);
   const [only = ""] = operands;
-  const listed = input.kind === "program" ? input.names?.trim() : undefined;
-  const text = args.join(" ").replaceAll(VALUE, "x");
+  const listed = typeof input.from === "object" && input.text !== COMPUTED ? input.text.trim() : undefined;
+  const text = [program, ...args].join(" ").replaceAll(VALUE, "x");
   switch (program) {
     case "ls": {
       // The names of what is there: everything, or what the operands name.
       const named = operandsOf(args, "-I -w -T").filter((path) => path !== "." && path !== "./");
-      return named.length > 0 ? named.join("\n") : "*";
+      const hidden = hasOption(args, "aAf", "--all", "--almost-all") ? [".*"] : [];
+      return [...(named.length > 0 ? named : ["*"]), ...hidden].join("\n");
     }
     case "mktemp":
       // A template may lead elsewhere.
-      return args.every((arg) => /^-[dqu]+$|^--(directory|quiet)$/.test(arg)) ? `/tmp/${VALUE}` : undefined;
+      return /^mktemp( -[dqu]+| --(directory|quiet))*$/.test(text) ? `/tmp/${VALUE}` : undefined;
     case "which":
     case "command":
       return `/usr/bin/${posix.basename(operands.at(-1) ?? "")}`;
@@ -109,12 +90,6 @@ function namesOf({ program, args, input, state }: Invocation, workspace: string)
     case "realpath":
     case "readlink":
       return operands.length === 1 ? only : undefined;
-    case "npm":
-      if (!isInProject(state, workspace)) return undefined;
-      return /^(root|prefix)$/.test(text) ? (only === "root" ? `${workspace}/node_modules` : workspace) : undefined;
-    case "git":
-      if (text === "rev-parse --show-toplevel") return isInProject(state, workspace) ? workspace : undefined;
-      return GIT_VALUES.some((form) => form.test(text)) && args.every(isInside) ? VALUE : undefined;
     case "cut":
       return listed === VALUE ? VALUE : undefined;
     case "grep":
@@ -122,9 +97,12 @@ function namesOf({ program, args, input, state }: Invocation, workspace: string)
       return grepped(args, listed);
   }
   // By characters (-c) they print parts of names.
-  const whole = !args.some((arg) => /^-\w*c|^--b/.test(arg)) && operandsOf(args, "-n -k -t").length === 0;
-  if (SELECTORS.has(program)) return whole ? listed : undefined;
-  return args.every((arg) => VALUES[program]?.test(arg) ?? false) && VALUES[program] ? VALUE : undefined;
+  if (/^(head|tail|sort|uniq)$/.test(program))
+    return /( -\w*c| --b)/.test(text) || operandsOf(args, "-n -k -t").length > 0 ? undefined : listed;
+  if (/^(npm (root|prefix)|git rev-parse --show-toplevel)$/.test(text) && isInProject(state))
+    return state.inspector.workspace + (only === "root" ? "/node_modules" : "");
+  if (VALUES.some((form) => form.test(text))) return VALUE;
+  return GIT_VALUES.some((form) => form.test(text)) && args.every(isInside) ? VALUE : undefined;
 }
 
 /** Names of files below the directory, or those of a listing that the search leaves. */
@@ -134,8 +112,8 @@ function grepped(args: readonly string[], listed: string | undefined): string | 
   if (args.every(isInside) && hasOption(args, "lL", "--files", "--files-with-matches", "--files-without-match"))
     return VALUE;
   // A search may choose one name of all; not a secret one, though, where all have the same ordinary ending.
-  const ordinary = listed?.split("\n").every((name) => name === VALUE || /^[^*?[]*\*\.\w+$/.test(name));
-  return ordinary || hasOption(args, "v", "--invert-match") ? listed : undefined;
+  const isOrdinary = listed?.split("\n").every((name) => name === VALUE || /^[^*?[]*\*\.\w+$/.test(name));
+  return isOrdinary || hasOption(args, "v", "--invert-match") ? listed : undefined;
 }
 
 /** A word that names nothing outside of the directory, and no secret. */
@@ -144,7 +122,7 @@ function isInside(word: string): boolean {
 }
 
 /** Whether git and npm find the project of the workspace: nothing leads them elsewhere. */
-function isInProject(state: ShellState, workspace: string): boolean {
-  const led = [...state.variables.keys()].some((name) => /^(GIT_|npm_config_)/i.test(name));
-  return !led && state.directories.every((directory) => isWithin(workspace, directory));
+function isInProject(state: ShellState): boolean {
+  const isLed = [...state.variables.keys()].some((name) => /^(GIT_|npm_config_)/i.test(name));
+  return !isLed && isWithin(state.inspector.workspace, directoryOf(state));
 }

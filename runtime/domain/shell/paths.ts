@@ -3,23 +3,24 @@
 import { posix } from "node:path";
 import { isWithin } from "../workspace-path.ts";
 import { isGlob, matchesGlob } from "./glob.ts";
-import type { Inspector } from "./inspection.ts";
-import type { ShellState } from "./state.ts";
-import { type Stream, textStream } from "./streams.ts";
+import type { ShellState } from "./inspection.ts";
+import { directoryOf } from "./state.ts";
+import { FILE, printedBy, type Stream, textStream } from "./streams.ts";
 import { COMPUTED, HOME, MAX_PATH_CHARS, PROCESS, VALUE } from "./values.ts";
 
-/** Absolute and normalised, by the first directory in which the shell may be. */
+/** Absolute and normalised. */
 export function absolutePath(path: string, state: ShellState): string {
-  return posix.isAbsolute(path) ? posix.normalize(path) : posix.join(state.directories[0] ?? COMPUTED, path);
+  return posix.isAbsolute(path) ? posix.normalize(path) : posix.join(directoryOf(state), path);
 }
 
 /** What is read from this path: a process substitution, a file of the script's own making, or one that was there. */
 export function readingOf(path: string, state: ShellState): Stream {
+  const { files } = state.inspector;
   if (path.startsWith(PROCESS)) return textStream(path.slice(PROCESS.length));
   const absolute = absolutePath(path, state);
-  if (/^(\/dev|\/proc\/[^/]+)\/fd\//.test(absolute)) return { kind: "program", program: "another descriptor" };
-  const named = isGlob(absolute) ? [...state.files.keys()].find((name) => matchesGlob(absolute, name)) : absolute;
-  return state.files.get(named ?? absolute) ?? { kind: "file" };
+  if (/^(\/dev|\/proc\/[^/]+)\/fd\//.test(absolute)) return printedBy("another descriptor");
+  const named = isGlob(absolute) ? [...files.keys()].find((name) => matchesGlob(absolute, name)) : absolute;
+  return files.get(named ?? absolute) ?? FILE;
 }
 
 /** Whether the path is the standard input under another name. */
@@ -32,52 +33,33 @@ export function readable(path: string): string {
   return path.replaceAll(HOME, "~").replaceAll(COMPUTED, "...").replaceAll(VALUE, "...").replaceAll(PROCESS, "");
 }
 
-export type Territory =
-  | "root"
-  | "home"
-  | "system"
-  | "device"
-  | "network"
-  | "outside"
-  | "workspace"
-  | "inside"
-  | "temporary"
-  | "unknown";
+/** Places where something may be forbidden. */
+type Territory = "root" | "home" | "workspace" | "system" | "device" | "network" | "outside";
 
 const SYSTEM =
-  "/bin /boot /etc /lib /lib32 /lib64 /libx32 /opt /proc /root /run /sbin /srv /sys /usr /var /home /System /Library /Applications /Users".split(
-    " ",
-  );
-const TEMPORARY = ["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"];
+  /^\/(s?bin|boot|etc|lib(32|64|x32)?|opt|proc|root|run|srv|sys|usr|var|home|System|Library|Applications|Users)(\/|$)/;
+/** Temporary directories, and those below the home directory that hold nothing but caches. */
+const TEMPORARY = new RegExp(
+  `^(/tmp|/var/tmp|/dev/shm|/private/tmp|${HOME}/\\.(cache|npm/_cacache|gradle/caches|cargo/registry))(/|$)`,
+);
 /** Devices that swallow or give harmless bytes. */
 const HARMLESS_DEVICES = /^\/dev\/(null|zero|full|tty|u?random|std(in|out|err)|fd(\/.*)?|pts\/\d+|shm\/.*)$/;
-/** Directories below the home directory that hold nothing but caches. */
-const CACHES = [".cache", ".npm/_cacache", ".gradle/caches", ".cargo/registry"].map((path) => `${HOME}/${path}`);
 
 /**
- * Whose place `path` is; it may hold globs and unknown text. `directories` are those in which the shell may be. A path
- * that ends in a glob for everything means the directory that it empties.
+ * Whose place `path` is, which may hold globs and unknown text; null where all may be done. A path that ends in a glob for
+ * everything means the directory that it empties. An empty one names nothing, as one that is too long: programs fail on it.
  */
-export function territoriesOf(path: string, directories: readonly string[], workspace: string): readonly Territory[] {
-  // An empty operand names nothing, as one that is too long: programs fail on it.
-  if (path === "" || path.length > MAX_PATH_CHARS) return [];
-  const absolute = path.startsWith("/") ? [path] : directories.map((directory) => posix.join(directory, path));
-  return absolute.map((candidate) => territoryOf(withoutCatchAll(candidate), workspace));
-}
-
-function territoryOf(path: string, workspace: string): Territory {
-  const normal = posix.normalize(path);
-  if (normal.startsWith(COMPUTED) || normal.startsWith(VALUE)) return "unknown";
+export function territoryOf(path: string, state: ShellState): Territory | null {
+  if (path === "" || path.length > MAX_PATH_CHARS) return null;
+  const { workspace } = state.inspector;
+  const normal = posix.normalize(withoutCatchAll(absolutePath(path, state)));
   if (normal === workspace) return "workspace";
-  if (isWithin(workspace, normal)) return "inside";
+  if (isWithin(workspace, normal) || TEMPORARY.test(normal) || !normal.startsWith("/")) return null;
   if (normal === "/") return "root";
   if (/^\/dev\/(tcp|udp)\//.test(normal)) return "network";
-  if (TEMPORARY.some((root) => isWithin(root, normal)) || CACHES.some((root) => isWithin(root, normal)))
-    return "temporary";
-  if (isWithin("/dev", normal)) return HARMLESS_DEVICES.test(normal) ? "temporary" : "device";
-  if (isWithin(HOME, normal)) return normal === HOME ? "home" : "outside";
-  if (SYSTEM.some((root) => isWithin(root, normal))) return "system";
-  return "outside";
+  if (isWithin("/dev", normal)) return HARMLESS_DEVICES.test(normal) ? null : "device";
+  if (normal === HOME) return "home";
+  return SYSTEM.test(normal) ? "system" : "outside";
 }
 
 /** `/x/*` (and `/x/.*`, `/x/?*`) is everything in `/x`. The path is normalised on the way. */
@@ -87,67 +69,56 @@ function withoutCatchAll(path: string): string {
   return parent === "" ? "/" : parent;
 }
 
-/** Why deleting this must not happen; null where it may. Deleting is treated as if it were recursive. */
-export function deletionReason(path: string, directories: readonly string[], workspace: string): string | null {
-  return firstReason(territoriesOf(path, directories, workspace), {
-    root: "it would delete the whole file system",
-    home: "it would delete the home directory",
-    workspace: "it would delete the whole workspace",
-    system: "it would delete files of the system",
-    device: "it would delete devices",
-    outside: "it would delete files outside the workspace",
-  });
+/** Something that is done to paths: what is asked about where they are computed, and why it must not be done. */
+export interface Deed {
+  readonly what: string;
+  readonly reasons: Partial<Record<Territory, string>>;
 }
 
-/** Why this must not be written to; null where it may. */
-export function writeReason(path: string, directories: readonly string[], workspace: string): string | null {
-  const places = path.startsWith("/") ? [path] : directories.map((from) => posix.join(from, path));
-  if (path.length <= MAX_PATH_CHARS && places.some((place) => STARTUP_FILES.test(posix.normalize(place))))
-    return "it would change what runs at the next login";
-  return firstReason(territoriesOf(path, directories, workspace), {
+function changing(verb: string, what: string): Deed {
+  const [root, home] = [`it would ${verb} the whole file system`, `it would ${verb} the home directory`];
+  const [system, device] = [`it would ${verb} files of the system`, `it would ${verb} devices`];
+  return { what, reasons: { root, home, system, device, outside: `it would ${verb} files outside the workspace` } };
+}
+const removing = (verb: string, { what, reasons }: Deed): Deed => ({
+  what,
+  reasons: { ...reasons, workspace: `it would ${verb} the whole workspace` },
+});
+/** Deleting, moving and permissions are treated as if they were recursive. */
+export const DELETING = removing("delete", changing("delete", "what it deletes"));
+export const MOVING = removing("move away", changing("move away", "what it moves"));
+export const PERMITTING = changing("change permissions of", "whose permissions it changes");
+export const WRITING: Deed = {
+  what: "what it writes to",
+  reasons: {
     root: "it would write to the root directory",
-    system: "it would overwrite files of the system",
+    system: "it would change files of the system",
     device: "it would write to a device directly",
     network: "it would open a connection from the shell itself",
-  });
-}
-
+  },
+};
 const STARTUP_FILES = new RegExp(
   `^${HOME}/(\\.ssh(/|$)|\\.(bashrc|bash_profile|bash_login|profile|zshrc|zprofile|zshenv)$|\\.config/(autostart|systemd)/)`,
 );
 
-/** Why permissions or owners below this must not be changed as a whole; null where they may. */
-export function ownershipReason(path: string, directories: readonly string[], workspace: string): string | null {
-  return firstReason(territoriesOf(path, directories, workspace), {
-    root: "it would change permissions of the whole file system",
-    home: "it would change permissions of the home directory",
-    system: "it would change permissions of the system",
-    device: "it would change permissions of a device",
-    outside: "it would change permissions outside the workspace",
-  });
-}
-
-type ReasonOf = (path: string, directories: readonly string[], workspace: string) => string | null;
-
-/** Refuses what must not be done to these paths; asks where they are computed. `what`: "what it deletes". */
-export function checkPaths(
-  paths: readonly string[],
-  state: ShellState,
-  inspector: Inspector,
-  reasonOf: ReasonOf,
-  what = "what it writes to",
-): void {
+/** Refuses what must not be done to these paths; asks where they are computed. */
+export function checkPaths(paths: readonly string[], state: ShellState, deed: Deed): void {
+  const { inspector } = state;
   for (const path of paths) {
-    const reason = reasonOf(path, state.directories, inspector.workspace);
-    const relative = path !== "" && !path.startsWith("/");
+    const territory = territoryOf(path, state);
+    const reason = territory && deed.reasons[territory];
+    const from = path === "" || path.startsWith("/") ? "" : directoryOf(state);
     if (reason) inspector.refuse(reason);
-    else if (path.includes(COMPUTED) || (relative && state.directories.some((from) => from.includes(COMPUTED))))
-      inspector.ask(`${what} is computed while it runs`);
+    else if (deed === WRITING && path.length <= MAX_PATH_CHARS && STARTUP_FILES.test(absolutePath(path, state)))
+      inspector.refuse("it would change what runs at the next login");
     // What is written to by a listed name is there; what is deleted by it may be everything.
-    else if (reasonOf !== writeReason && path.startsWith(VALUE)) inspector.ask(`${what} is computed while it runs`);
+    else if ((from + path).includes(COMPUTED) || (deed !== WRITING && /^\.?\ue003/.test(path)))
+      inspector.ask(`${deed.what} is computed while it runs`);
   }
 }
 
-function firstReason(territories: readonly Territory[], reasons: Partial<Record<Territory, string>>): string | null {
-  return territories.map((territory) => reasons[territory]).find((reason) => reason !== undefined) ?? null;
+/** The same for what it writes to. With `content` the files are judged by it when the script runs them later. */
+export function writeTo(paths: readonly string[], state: ShellState, content?: Stream): void {
+  checkPaths(paths, state, WRITING);
+  if (content) for (const path of paths) state.inspector.files.set(absolutePath(path, state), content);
 }

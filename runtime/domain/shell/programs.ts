@@ -3,33 +3,35 @@
 import { posix } from "node:path";
 import { inspectLiteral } from "./code.ts";
 import { checkDispatcher } from "./dispatchers.ts";
-import { byProgram, hasOption, type Inspector, type Invocation, operandsOf, optionValue } from "./inspection.ts";
+import { byProgram, hasOption, type Invocation, operandsOf, optionValue, optionValues } from "./inspection.ts";
 import { checkInterpreter } from "./interpreters.ts";
 import {
   absolutePath,
   checkPaths,
-  deletionReason,
-  ownershipReason,
+  DELETING,
+  type Deed,
+  isStandardInput,
+  MOVING,
+  PERMITTING,
   readable,
-  territoriesOf,
-  writeReason,
+  readingOf,
+  territoryOf,
+  WRITING,
+  writeTo,
 } from "./paths.ts";
-import { CONTAINER_TOOLS, checkReading, isText } from "./reading.ts";
+import { checkReading, GIT_VALUED, isText } from "./reading.ts";
 import { isSecretPath } from "./secrets.ts";
-import { checkSed, sedScripts } from "./sed.ts";
-import { fork } from "./state.ts";
-import type { Stream } from "./streams.ts";
-import { COMPUTED, HOME, isMarked } from "./values.ts";
+import { checkSed } from "./sed.ts";
+import { FILE, printedBy, type Stream } from "./streams.ts";
+import { COMPUTED, DIRECTORY, HOME, isMarked } from "./values.ts";
 import { define } from "./variables.ts";
 import { unwrap } from "./wrappers.ts";
 
 /** What the arguments of any program may begin, when it runs them. */
-const STARTERS = new Set(
-  "awk base64 bash cat chmod chown cp curl dash dd doas env eval find git grep head kill less mkfs more mv nc node nohup od perl python python3 rm ruby sed sh shred sort ssh strings sudo tac tail tee timeout truncate wget xargs xxd zsh".split(
-    " ",
-  ),
-);
-const STARTER_IN_TEXT = new RegExp(`((?<![\\w.-])|(?<=^-\\w))(${[...STARTERS].join("|")})\\s.*`, "s");
+const STARTERS =
+  "awk|base64|bash|cat|chmod|chown|cp|curl|dash|dd|doas|env|eval|find|git|grep|head|kill|less|mkfs|more|mv|nc|node|nohup|od|perl|python|python3|rm|ruby|sed|sh|shred|sort|ssh|strings|sudo|tac|tail|tee|timeout|truncate|wget|xargs|xxd|zsh";
+const STARTER = new RegExp(`^(${STARTERS})$`);
+const STARTER_IN_TEXT = new RegExp(`((?<![\\w.-])|(?<=^-\\w))(${STARTERS})\\s.*`, "s");
 const MAX_STARTS = 8;
 /** The root, the home directory and what shows the whole machine, mounted into a container. */
 const CONTAINER_MOUNT = new RegExp(
@@ -40,7 +42,14 @@ const CONTAINER_MOUNT = new RegExp(
 );
 const CONTAINER_RIGHTS = /(^| )--(privileged(=true)?|pid[= ]host|cap-add[= ](all|(cap_)?sys_admin))( |$)/i;
 
-type Rule = (invocation: Invocation, inspector: Inspector) => void;
+/** Programs that do harm by an option or an operand of any kind: where one is computed, it is asked about. */
+const WHOLE =
+  /^(rm|rmdir|unlink|shred|srm|trash|ch(mod|own|grp|attr)|setfacl|dd|tee|truncate|g?sed|cp|install|ln|(bsd|g)?tar|rsync|mv|kill|init|systemctl|loginctl|crontab|(ip6?|eb)tables|nft|ufw|firewall-cmd|pkill|killall|nc|ncat|netcat|socat|zpool|diskutil)$/;
+
+/** What they make is run without anyone reading it, as `make` does. */
+const COMPILERS = "gcc g++ cc c++ clang clang++";
+
+type Rule = (invocation: Invocation) => void;
 
 const STOPS = "it would stop the machine";
 const DISKS = "it would destroy or change a disk";
@@ -62,100 +71,90 @@ const FORBIDDEN = byProgram({
   killall5: ENDS_ALL,
 });
 
-/** Programs that are refused with a certain first operand (`verb`), word, or without one. */
-const CALLS = byProgram<readonly [what: "verb" | "word" | "without", pattern: RegExp, reason: string][]>({
-  init: [["verb", /^[0-6sS]$/, STOPS]],
+/** Programs that are refused with certain arguments (`,` stands before, between and after them). */
+const CALLS = byProgram<readonly [pattern: RegExp, reason: string]>({
+  init: [/,[0-6sS],/, STOPS],
   "systemctl loginctl": [
-    [
-      "verb",
-      /^(poweroff|reboot|halt|kexec|suspend|hibernate|hybrid-sleep|rescue|emergency|isolate|exit|default|soft-reboot)$/,
-      STOPS,
-    ],
-    ["verb", /^(enable|reenable|link|edit|preset|preset-all|add-wants|add-requires|set-environment)$/, LATER],
+    /^(,-[HMtp],[^,]*|,-[^,]*)*,(poweroff|reboot|halt|kexec|suspend|hibernate|hybrid-sleep|rescue|emergency|isolate|exit|default|soft-reboot|enable|reenable|link|edit|preset|preset-all|add-wants|add-requires|set-environment),/,
+    "it would stop the machine, or run something later",
   ],
-  crontab: [["without", /^-l$/, LATER]],
+  crontab: [/^(?!.*,-l,)/s, LATER],
   "iptables ip6tables ebtables nft ufw firewall-cmd": [
-    [
-      "without",
-      /^(-L|-S|-C|-V|list|status|show|--(list|get|query|state|check|version|help)[\w-]*)$/,
-      "it would change the firewall",
-    ],
+    /^(?!.*,(-L|-S|-C|-V|list|status|show|--(list|get|query|state|check|version|help)[\w-]*),)/s,
+    "it would change the firewall",
   ],
-  "pkill killall": [["word", /^(-[uU].*|--e?uid.*|[.*^$]*)$/, ENDS_ALL]],
-  "nc ncat netcat": [["word", /^-[a-zA-Z]*[ec]|^--((sh-|lua-)?exec)(=|$)/, GIVES_SHELL]],
-  socat: [["word", /^(exec|system|shell):/i, GIVES_SHELL]],
-  zpool: [["verb", /^(destroy|labelclear)$/, DISKS]],
-  diskutil: [["verb", /^(erase|partition|reformat|zero|random|secureErase)/i, DISKS]],
-  "rm rmdir unlink shred srm trash": [["word", /^--no-preserve-root$/, "it would delete the whole file system"]],
+  "pkill killall": [/,(-[uU].*|--e?uid.*|[.*^$]*),/, ENDS_ALL],
+  "nc ncat netcat": [/,(-[a-zA-Z]*[ec]|--((sh-|lua-)?exec)[=,])/, GIVES_SHELL],
+  socat: [/,(exec|system|shell):/i, GIVES_SHELL],
+  zpool: [/,(destroy|labelclear),/, DISKS],
+  diskutil: [/,(erase|partition|reformat|zero|random|secureErase)/i, DISKS],
+  "rm rmdir unlink shred srm trash": [/,--no-preserve-root,/, "it would delete the whole file system"],
+  kill: [/^(,-[^,]*(?=,.)|(?!,-))(,[^,]*)*,-?1,/, ENDS_ALL],
+});
+
+/** What is done to all operands: options that take the next word with them, and the option with which it is done. */
+const OPERANDS = byProgram<readonly [deed: Deed, valued: string, option?: RegExp]>({
+  "rm rmdir unlink shred srm trash": [DELETING, "-n -s --iterations --size"],
+  "tar bsdtar gtar": [DELETING, "", /^--remove/],
+  zip: [DELETING, "", /^(-[a-zA-Z]*m|--mo)/],
+  truncate: [WRITING, "-s -r"],
+  "mknod patch ed ex split csplit": [WRITING, "-m -d -i -p -l -b"],
+  "touch mkdir": [WRITING, "-d -m -r -t"],
+  "sed gsed perl ruby": [WRITING, "-e -f", /^(-[^-]*i|--i)/],
 });
 
 const RULES = byProgram<Rule>({
-  "rm rmdir unlink shred srm trash": ({ args, state }, inspector) =>
-    checkPaths(operandsOf(args, "-n -s --iterations --size"), state, inspector, deletionReason, "what it deletes"),
-  "chmod chown chgrp setfacl chattr": ({ program, args, state }, inspector) => {
+  "chmod chown chgrp setfacl chattr": ({ program, args, state }) => {
     // A mode or an owner names nothing outside of the directory, and may be an option (`chmod -w x`).
-    const [first = "", ...paths] = operandsOf(args, program === "setfacl" ? "-m -M -X" : "");
-    checkPaths(
-      isMarked(first) ? paths : [first, ...paths],
-      state,
-      inspector,
-      ownershipReason,
-      "whose permissions it changes",
-    );
+    const [first = "", ...others] = operandsOf(args, program === "setfacl" ? "-m -M -X" : "");
+    checkPaths(isMarked(first) ? others : [first, ...others], state, PERMITTING);
   },
-  dd: ({ args, state }, inspector) =>
-    writeTo(
-      args.flatMap((arg) => (arg.startsWith("of=") ? [arg.slice(3)] : [])),
-      state,
-      inspector,
-    ),
-  tee: ({ args, state }, inspector) => writeTo(operandsOf(args), state, inspector),
-  truncate: ({ args, state }, inspector) => writeTo(operandsOf(args, "-s -r"), state, inspector),
-  sed: ({ args, state }, inspector) => {
-    for (const script of sedScripts(args)) checkSed(script, state, inspector);
-    if (hasOption(args, "i", "--in-place")) writeTo(operandsOf(args, "-e -f"), state, inspector);
+  dd: ({ args, state, input }) => {
+    const [source = "-", target] = ["if=", "of="].map((name) => args.find((arg) => arg.startsWith(name))?.slice(3));
+    if (target !== undefined) writeTo([target], state, contentOf(source, { state, input }));
   },
-  "cp install ln": destination,
-  "tar bsdtar gtar": ({ args, state }, inspector) => {
-    const extracts = args.some((arg, at) => (at === 0 ? /^-?[a-zA-Z]*x/ : /^(-[a-zA-Z]*x|--(extract|get)$)/).test(arg));
-    if (extracts) writeTo([optionValue(args, "-C", "--directory") ?? "."], state, inspector);
+  tee: ({ args, state, input }) => writeTo(operandsOf(args), state, input),
+  mkfifo: ({ args, state }) => writeTo(operandsOf(args, "-m"), state, printedBy("another command")),
+  "sed gsed": ({ args, state }) => checkSed(args, state),
+  "cp install ln": copy,
+  "tar bsdtar gtar": ({ args, state }) => {
+    if (hasOption(args, "x", "--extract", "--get") || /^[a-zA-Z]*x/.test(args[0] ?? ""))
+      writeTo([optionValue(args, "-C", "--directory") ?? "."], state);
   },
-  rsync: (invocation, inspector) => {
-    destination(invocation, inspector);
-    if (invocation.args.some((arg) => /^--(delete|remove)/.test(arg)))
-      checkPaths(operandsOf(invocation.args).slice(-1), invocation.state, inspector, deletionReason);
+  rsync: (invocation) => {
+    copy(invocation);
+    const operands = operandsOf(invocation.args);
+    for (const option of invocation.args.filter((arg) => /^--(del|remove)/.test(arg)))
+      checkPaths(option.startsWith("--d") ? operands.slice(-1) : operands, invocation.state, DELETING);
   },
-  mv: (invocation, inspector) => {
-    destination(invocation, inspector);
-    const operands = operandsOf(invocation.args, "-t -S");
-    const target = operands.at(-1) ?? "";
-    for (const path of operands.slice(0, -1)) {
+  mv: (invocation) => {
+    copy(invocation);
+    const { args, state } = invocation;
+    const [target = "", ...sources] = operandsOf(args, "-t -S").toReversed();
+    for (const path of sources) {
       // Under its new name nothing would keep it from being read.
       if (isSecretPath(path) && !isSecretPath(target) && !/(^|\/)\.{0,2}$/.test(target))
-        inspector.refuse(`it gives ${readable(path)}, which holds secrets, another name`);
+        state.inspector.refuse(`it gives ${readable(path)}, which holds secrets, another name`);
       // Moving everything out of the workspace's root into a directory below is a common way to reorganise it.
-      const reorganises =
-        path.includes("*") &&
-        territoriesOf(path, invocation.state.directories, inspector.workspace).includes("workspace");
-      if (!reorganises)
-        checkPaths(
-          [path],
-          invocation.state,
-          inspector,
-          (...place) => deletionReason(...place)?.replace("delete", "move away") ?? null,
-          "what it moves",
-        );
+      if (!path.includes("*") || territoryOf(path, state) !== "workspace") checkPaths([path], state, MOVING);
     }
   },
-  kill: ({ args }, inspector) => {
-    const targets = args[0]?.startsWith("-") ? args.slice(1) : args;
-    if (targets.some((target) => target === "-1" || target === "1")) inspector.refuse(ENDS_ALL);
+  git: ({ args, state }) => {
+    if ([...state.inspector.files.keys()].some((path) => path.includes("/.git/")))
+      state.inspector.ask("git may run what the command writes below .git");
+    const [verb = ""] = operandsOf(args, GIT_VALUED);
+    // In another repository it deletes what is there.
+    const directory = optionValue(args.slice(0, args.indexOf(verb)), "-C", "--work-tree") ?? ".";
+    if (verb === "clean" || verb === "rm") checkPaths([posix.join(directory, "x")], state, DELETING);
+  },
+  man: ({ args, state }) => {
+    for (const pager of optionValues(args, "-P", "--pager")) state.inspector.script(pager, state);
   },
   // A container with the host's root, its container socket or all rights is a way around every other rule.
-  "docker docker-compose podman nerdctl": ({ args }, inspector) => {
+  "docker docker-compose podman nerdctl": ({ args, state }) => {
     const opens = CONTAINER_RIGHTS.test(args.join(" ")) || args.some((arg) => CONTAINER_MOUNT.test(arg));
-    if (opens && args.some((arg) => arg === "run" || arg === "create" || arg === "exec"))
-      inspector.refuse("it would start a container with access to the whole machine");
+    if (opens && args.some((arg) => /^(run|create|exec)$/.test(arg)))
+      state.inspector.refuse("it would start a container with access to the whole machine");
   },
 });
 
@@ -163,69 +162,95 @@ const RULES = byProgram<Rule>({
 const OUTPUTS = byProgram({
   curl: "-o --output --output-dir -D --dump-header -c --cookie-jar",
   wget: "-O --output-document -P --directory-prefix -o --output-file",
-  "gcc g++ cc c++ clang clang++ sort": "-o --output",
+  sort: "-o --output",
+  [COMPILERS]: "-o --output",
   openssl: "-out",
   "unzip patch": "-d",
 });
 
 /** Applies every rule to one command. Returns what it prints where a rule has determined it (a wrapped command's output), else null. */
-export function checkInvocation(invocation: Invocation, inspector: Inspector): Stream | null {
+export function checkInvocation(invocation: Invocation): Stream | null {
   const { program, args, state, input } = invocation;
   const forbidden = /^(mkfs|newfs)(\.|$)/.test(program) ? DISKS : FORBIDDEN.get(program);
   const asksForHelp = args.length === 1 && /^--(help|version)$/.test(args[0] ?? "");
-  if (forbidden && !asksForHelp) inspector.refuse(`${program}: ${forbidden}`);
+  if (forbidden && !asksForHelp) state.inspector.refuse(`${program}: ${forbidden}`);
 
   const inner = unwrap(program, args);
   if (inner) {
-    const own = program === "env" ? fork(state) : state;
+    const own = program === "env" ? { ...state, variables: new Map(state.variables) } : state;
     const options = args.slice(0, args.length - inner.length);
-    if (program === "env") for (const arg of options) define(arg, own, inspector);
+    if (program === "env") for (const arg of options) define(arg, own);
     const directory = program === "env" ? optionValue(options, "-C", "--chdir") : undefined;
-    if (directory !== undefined) own.directories = [absolutePath(directory, state)];
-    if (inner.length > 0) return inspector.command(inner, own, input);
+    if (directory !== undefined) own.variables.set(DIRECTORY, [absolutePath(directory, state)]);
+    if (inner.length > 0) return state.inspector.command(inner, own, input);
   }
 
-  for (const [what, pattern, reason] of CALLS.get(program) ?? []) {
-    const words = what === "verb" ? operandsOf(args, "-H -M -t -p").slice(0, 1) : args;
-    if (words.some((word) => pattern.test(word)) === (what !== "without")) inspector.refuse(reason);
-  }
-  RULES.get(program)?.(invocation, inspector);
-  const outputs = (OUTPUTS.get(program) ?? "").split(" ").flatMap((option) => optionValue(args, option) ?? []);
-  writeTo(
-    outputs.filter((path) => path !== "-"),
-    state,
-    inspector,
-  );
-  const ruled = (RULES.has(program) || CALLS.has(program)) && !CONTAINER_TOOLS.has(program);
-  if (ruled && args.some((arg) => arg.includes(COMPUTED)))
-    inspector.ask(`what ${program} is called with is computed while it runs`);
-  checkReading(invocation, inspector);
-  const printed = checkInterpreter(invocation, inspector) ?? checkDispatcher(invocation, inspector);
-  if (!printed && !isText(program, args)) checkGiven(invocation, inspector);
+  const [pattern, reason = ""] = CALLS.get(program) ?? [];
+  if (pattern?.test(`,${args.map((arg) => arg.replaceAll(",", ";")).join(",")},`)) state.inspector.refuse(reason);
+  RULES.get(program)?.(invocation);
+  checkOutputs(invocation);
+  if (WHOLE.test(program) && args.some((arg) => arg.includes(COMPUTED)))
+    state.inspector.ask(`what ${program} is called with is computed while it runs`);
+  checkReading(invocation);
+  const printed = checkInterpreter(invocation) ?? checkDispatcher(invocation);
+  if (!printed && !isText(program, args)) checkGiven(invocation);
   return printed;
 }
 
-/** Whether the program is a wrapper is not known: a word that names a program may begin a command, also inside of a text. */
-function checkGiven({ args, state, input }: Invocation, inspector: Inspector): void {
-  // A name alone is a topic (`man sudo`); a shell alone reads its input.
-  const isStart = (name: string, at: number) => STARTERS.has(name) && (at < args.length - 1 || !FORBIDDEN.has(name));
-  const starts = args.flatMap((arg, at) => (isStart(posix.basename(arg), at) ? [at] : [])).slice(0, MAX_STARTS);
-  for (const at of starts)
-    inspector.doubtful(() => inspector.certain(() => inspector.command(args.slice(at), state, input)));
-  const texts = args.flatMap((arg) => STARTER_IN_TEXT.exec(arg)?.[0] ?? []).slice(0, MAX_STARTS);
-  for (const text of texts) inspector.doubtful(() => inspectLiteral(text, state, inspector, input));
+function checkOutputs({ program, args, state }: Invocation): void {
+  const [deed, valued, option] = OPERANDS.get(program) ?? [];
+  if (deed && (!option || args.some((arg) => option.test(arg)))) {
+    const check = () => checkPaths(operandsOf(args, valued), state, deed);
+    // What is made under a name that is computed is new, or as it was.
+    if (program === "touch" || program === "mkdir") state.inspector.certain(check);
+    else check();
+  }
+  const paths = optionValues(args, ...(OUTPUTS.get(program)?.split(" ") ?? [])).filter((path) => path !== "-");
+  if (program === "curl" || program === "wget") {
+    const directory = optionValue(args, "--output-dir", "-P", "--directory-prefix") ?? "";
+    const isNamed = program === "wget" || hasOption(args, "O", "--remote-name", "--remote-name-all");
+    const urls = isNamed ? operandsOf(args, "-P --directory-prefix --output-dir") : [];
+    // `-sSox`: the name behind other letters.
+    const inline = args.flatMap((arg) => /^-[a-zA-Z]*?[oO](.+)$/s.exec(arg)?.[1] ?? []);
+    paths.push(
+      ...[...paths, ...inline, ...urls.map((url) => posix.basename(url))].map((path) => posix.join(directory, path)),
+    );
+  }
+  writeTo(paths, state, COMPILERS.includes(program) ? undefined : printedBy(program));
 }
 
-function destination({ args, state }: Invocation, inspector: Inspector): void {
+/** Whether the program is a wrapper is not known: a word that names a program may begin a command, also inside of a text. */
+function checkGiven({ args, state, input }: Invocation): void {
+  // A name alone is a topic (`man sudo`); a shell alone reads its input.
+  const isStart = (name: string, at: number) => STARTER.test(name) && (at < args.length - 1 || !FORBIDDEN.has(name));
+  const starts = args.flatMap((arg, at) => (isStart(posix.basename(arg), at) ? [at] : [])).slice(0, MAX_STARTS);
+  for (const at of starts)
+    state.inspector.doubtful(() =>
+      state.inspector.certain(() => state.inspector.command(args.slice(at), state, input)),
+    );
+  const texts = args.flatMap((arg) => STARTER_IN_TEXT.exec(arg)?.[0] ?? []).slice(0, MAX_STARTS);
+  for (const text of texts) state.inspector.doubtful(() => inspectLiteral(text, state, input));
+}
+
+function copy(invocation: Invocation): void {
+  const { args, state } = invocation;
   const given = optionValue(args, "-t", "--target-directory");
   const operands = operandsOf(args, "-t --target-directory -m -o -g -S");
   const target = given ?? operands.at(-1);
   if (target === undefined) return;
-  const sources = given === undefined ? operands.slice(0, -1) : operands;
-  // Whether the target is a directory is not known.
-  writeTo([target, ...sources.map((source) => posix.join(target, posix.basename(source)))], state, inspector);
+  writeTo([target], state);
+  for (const source of given === undefined ? operands.slice(0, -1) : operands) {
+    const content = contentOf(source, invocation);
+    // Whether the target is a directory is not known: the copy may be in it.
+    const copies = [posix.join(target, posix.basename(source)), ...(given === undefined ? [target] : [])];
+    writeTo(copies, state, content);
+  }
 }
 
-function writeTo(paths: readonly string[], state: Invocation["state"], inspector: Inspector): void {
-  checkPaths(paths, state, inspector, writeReason);
+/** What a copy of the file holds where that is not a file of the workspace, which may be run as it is. */
+function contentOf(source: string, { state, input }: Pick<Invocation, "state" | "input">) {
+  const content = isStandardInput(source) ? input : readingOf(source, state);
+  if (content !== FILE) return content;
+  const territory = territoryOf(source, state);
+  return territory === "system" || territory === "device" ? printedBy(readable(source)) : undefined;
 }

@@ -1,8 +1,9 @@
 /**
- * Reads a script as the shell would run it, without running it: statement by statement, with constant variables,
- * directories and functions followed, and every command shown to the rules. What a run would compute is a mark.
+ * Reads a script as the shell would run it, without running it: statement by statement, with variables that are set to
+ * text, directories and functions followed, and every command shown to the rules. What a run would compute is a mark.
  */
 
+import { posix } from "node:path";
 import {
   type AndOr,
   type Assignment,
@@ -11,37 +12,41 @@ import {
   type ParsedScript,
   parse,
   type SyntaxNode,
-  type Word,
 } from "unbash";
+import { isWithin } from "../workspace-path.ts";
 import { readBuiltin } from "./builtins.ts";
-import { createExpander, type Fields } from "./expand.ts";
-import type { Finding, Inspector } from "./inspection.ts";
+import { createExpander } from "./expand.ts";
+import { isGlob } from "./glob.ts";
+import type { Finding, Inspector, ShellState } from "./inspection.ts";
+import { runStream } from "./interpreters.ts";
 import { outputOf } from "./outputs.ts";
+import { absolutePath } from "./paths.ts";
 import { checkInvocation } from "./programs.ts";
-import { createRedirections } from "./redirections.ts";
-import { callsItself, spawnsItself } from "./self-starting.ts";
-import { assign, fork, mergeInto, type ShellState, valuesOf } from "./state.ts";
-import { concatenate, either, SILENCE, type Stream, textsOf } from "./streams.ts";
-import { bounded, COMPUTED, choicesOf, isMarked } from "./values.ts";
+import { redirect } from "./redirections.ts";
+import { assign, initialState, isUnset, mergeInto, PATH, variableOf } from "./state.ts";
+import { concatenate, either, FILE, printedBy, SILENCE, type Stream } from "./streams.ts";
+import { COMPUTED, DIRECTORY, HOME, isMarked, MAX_PATH_CHARS, PROCESS, VALUE } from "./values.ts";
 import { checkVariable } from "./variables.ts";
-import { calledProgram } from "./words.ts";
 
-/** A script that needs more steps than this is left to a person's decision. */
-const MAX_COMMANDS = 3_000;
-const MAX_STEPS = 30_000;
-/** The words of all commands together: one variable may hold thousands of them. */
-const MAX_WORDS = 50_000;
+/** A script that takes more steps than this is left to a person's decision: nodes, words and copies of variables. */
+const MAX_STEPS = 60_000;
+const STEPS_OF_COMMAND = 10;
 const MAX_DEPTH = 40;
+const STARTS_ITSELF = "it starts itself over and over (fork bomb)";
+/** A command is read so often at most, with other values of its variables each time. */
+const MAX_READINGS = 16;
+const MAX_ROUNDS = 3;
 
 /** All findings, the first of each reason only. */
-export function readScript(text: string, start: ShellState, workspace: string): readonly Finding[] {
+export function readScript(text: string, directory: string, workspace: string): readonly Finding[] {
   const findings = new Map<string, Finding>();
-  const calls: string[] = [];
+  const functions = new Map<string, SyntaxNode>();
+  const calls: { readonly body: SyntaxNode; readonly words: string; readonly spawned: number }[] = [];
   const postponed: (() => void)[] = [];
   let certainOnly = 0;
   let doubtful = 0;
-  let commands = 0;
-  let wordsRead = 0;
+  /** Pipelines and background jobs around what is read. */
+  let spawned = 0;
   let steps = 0;
   let depth = 0;
   const note = (action: Finding["action"], reason: string) => {
@@ -49,6 +54,7 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   };
   const inspector: Inspector = {
     workspace,
+    files: new Map(),
     refuse: (reason) => note(doubtful === 0 ? "refuse" : "ask", reason),
     ask: (reason) => {
       if (certainOnly === 0) note("ask", reason);
@@ -72,83 +78,110 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     command: (words, state, input = SILENCE) => program(words, state, input),
   };
   const expander = createExpander(
-    (substituted, state, input = SILENCE) => textsOf(script(substituted, copyOf(state), input)),
+    (substituted, state, input = SILENCE) => script(substituted, copyOf(state), input).text,
     (reason) => inspector.ask(reason),
   );
-  const redirections = createRedirections(expander, inspector);
 
   function script(parsed: ParsedScript, state: ShellState, input: Stream): Stream {
     if (parsed.errors?.length) inspector.ask("the shell syntax could not be understood");
     return inOrder(parsed.commands, (node) => visit(node, state, input));
   }
 
-  /** A shell of its own; of many variables each copy takes its time. */
+  /** A shell of its own that starts as a copy; of many variables each copy takes its time. */
   function copyOf(state: ShellState): ShellState {
-    steps += (state.variables.size + state.functions.size) >> 4;
-    return fork(state);
+    steps += state.variables.size >> 4;
+    return { ...state, variables: new Map(state.variables) };
   }
 
-  function tooLong(): Stream {
-    note("ask", "the command is too long or too intricate to be judged");
-    return SILENCE;
-  }
-
-  function visit(node: SyntaxNode, state: ShellState, input: Stream): Stream {
-    steps += 1;
-    if (depth >= MAX_DEPTH || steps > MAX_STEPS || wordsRead > MAX_WORDS) return tooLong();
+  /** Does what takes so many steps, unless it is too much. */
+  function within(cost: number, work: () => Stream): Stream {
+    steps += cost;
+    if (depth >= MAX_DEPTH || steps > MAX_STEPS) {
+      note("ask", "the command is too long or too intricate to be judged");
+      return SILENCE;
+    }
     depth += 1;
     try {
-      return visitNode(node, state, input);
+      return work();
     } finally {
       depth -= 1;
     }
   }
 
+  const visit = (node: SyntaxNode, state: ShellState, input: Stream): Stream =>
+    within(1, () => visitNode(node, state, input));
+
   function visitNode(node: SyntaxNode, state: ShellState, input: Stream): Stream {
     switch (node.type) {
       case "Statement":
-        if (node.background && callsItself(node, "$0")) inspector.refuse("it starts itself over and over (fork bomb)");
-        return visit(node.command, node.background ? copyOf(state) : state, input);
+        if (!node.background) return visit(node.command, state, input);
+        return inParallel(() => visit(node.command, copyOf(state), input));
       case "CompoundList":
         return inOrder(node.commands, (command) => visit(command, state, input));
       case "AndOr":
         return andOr(node, state, input);
-      case "Pipeline":
-        if (node.commands.length === 1 && node.commands[0]) return visit(node.commands[0], state, input);
-        if (callsItself(node, "$0")) inspector.refuse("it starts itself over and over (fork bomb)");
-        return node.commands.reduce<Stream>((stream, command) => visit(command, copyOf(state), stream), input);
+      case "Pipeline": {
+        const [only, ...others] = node.commands;
+        if (only && others.length === 0) return visit(only, state, input);
+        const text = node.commands.map((command) => (command.type === "Command" ? textOf(command) : "")).join(" ");
+        const stages = (one: ShellState) =>
+          node.commands.reduce<Stream>((stream, command) => visit(command, copyOf(one), stream), input);
+        return inParallel(() => forEachValue(text, state, stages));
+      }
       case "Command":
-        return simpleCommand(node, state, input);
+        // What a trap runs, it runs with the values of the end.
+        if (node.name?.value === "trap") return simpleCommand(node, state, input);
+        return forEachValue(textOf(node), state, (one) => simpleCommand(node, one, input));
       case "Redirected": {
-        const output = visit(node.command, state, redirections.apply(node.redirects, state, input));
-        redirections.record(node.redirects, state, output);
+        const { from, record } = redirect(node.redirects, state, input, expander);
+        const output = visit(node.command, state, from);
+        record(output);
         return output;
       }
       case "For":
       case "Select": {
-        const values = node.wordlist?.flatMap((word) => expander.fields(word, state).flat()) ?? state.positional;
-        if (values.length > 0) state.variables.set(node.name.value, bounded(values));
-        return perhaps(state, () => visit(node.body, state, input));
+        const values: string[] = node.wordlist ? [] : [...state.positional];
+        forEachValue(node.wordlist?.map(({ text }) => text).join(" ") ?? "", copyOf(state), (one) => {
+          values.push(...(node.wordlist ?? []).flatMap((word) => expander.fields(word, one)));
+          return SILENCE;
+        });
+        const round = (value: string) => {
+          state.variables.set(node.name.value, [value]);
+          return visit(node.body, state, input);
+        };
+        const rounds = () =>
+          inOrder(values, (value) =>
+            isMarked(value) || isGlob(value) ? loop(state, () => round(value)) : round(value),
+          );
+        return perhaps(state, rounds);
       }
+      case "While":
+      case "ArithmeticFor":
+        return loop(state, () => inOrder(childrenOf(node), (child) => visitPart(child, state, input)));
       case "Subshell":
       case "Coproc":
         return visit(node.body, copyOf(state), input);
       case "Function":
-        if ((state.functions.get(node.name.value) ?? node.body) !== node.body)
+        if ((functions.get(node.name.value) ?? node.body) !== node.body)
           inspector.ask("it defines a function twice, and which of the two runs is not known");
-        state.functions.set(node.name.value, node.body);
-        if (spawnsItself(node.body, node.name.value))
-          inspector.refuse("the function starts itself over and over (fork bomb)");
+        functions.set(node.name.value, node.body);
         return SILENCE;
       case "BraceGroup":
         return visit(node.body, state, input);
       default:
-        // Branches and loops: a condition that runs, and bodies that may; words, tests and arithmetic with the scripts in them.
+        // Branches: a condition that runs, and bodies that may; words, tests and arithmetic with the scripts in them.
         return inOrder(childrenOf(node), (child, index) => {
           const run = () => visitPart(child, state, input);
           return index === 0 ? run() : perhaps(state, run);
         });
     }
+  }
+
+  function inParallel(work: () => Stream): Stream {
+    spawned += 1;
+    const output = work();
+    spawned -= 1;
+    return output;
   }
 
   /** What comes after `&&` runs with what came before it; after the whole, it may have run or not. */
@@ -170,6 +203,56 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     return output;
   }
 
+  /** Reads a body again as long as its rounds find other words in variables. */
+  function loop(state: ShellState, body: () => Stream): Stream {
+    const wordsOf = (values: readonly string[] = [""]) => values.flatMap((value) => value.split(/\s+/));
+    for (let round = 1; ; round += 1) {
+      const before = copyOf(state);
+      const output = perhaps(state, body);
+      const isChanged = [...state.variables].some(([name, values]) => {
+        const found = new Set(wordsOf(before.variables.get(name)));
+        return wordsOf(values).some((word) => !found.has(word));
+      });
+      if (!isChanged && state.positional === before.positional) return output;
+      if (round < MAX_ROUNDS) continue;
+      inspector.ask("a loop in which variables change over and over");
+      return output;
+    }
+  }
+
+  /** Does `work` once for every choice of values that the variables in `text` and the directory may have. */
+  function forEachValue(text: string, state: ShellState, work: (state: ShellState) => Stream): Stream {
+    const names = [...text.matchAll(/\$\{?[!#]?([A-Za-z_]\w*)/g)].map(([, name = ""]) => name);
+    let readings = [state];
+    for (const name of new Set([DIRECTORY, "OLDPWD", ...names])) {
+      const values = state.variables.get(name) ?? [];
+      if (values.length < 2 || values.length * readings.length > MAX_READINGS) continue;
+      readings = readings.flatMap((one) => values.map((value) => withValue(one, name, value)));
+    }
+    if (state.unset === null && names.some((name) => isUnset(state, name)))
+      readings = readings.flatMap((one) => (["", VALUE] as const).map((unset) => ({ ...copyOf(one), unset })));
+    const [first = state, ...others] = readings;
+    if (first === state) return work(state);
+    const before = new Map(inspector.files);
+    const outputs = readings.map((reading) => {
+      const written = new Map(inspector.files);
+      const output = work(reading);
+      // What a program printed into a file in one reading counts, whatever another reading writes there.
+      for (const [path, content] of written)
+        if (content !== before.get(path) && content.from !== "command") inspector.files.set(path, content);
+      return output;
+    });
+    for (const other of others) mergeInto(first, other);
+    Object.assign(state, { ...first, unset: state.unset });
+    return outputs.reduce(either);
+  }
+
+  function withValue(state: ShellState, name: string, value: string): ShellState {
+    const copy = copyOf(state);
+    copy.variables.set(name, [value]);
+    return copy;
+  }
+
   function visitPart(node: SyntaxNode, state: ShellState, input: Stream): Stream {
     if (/^(CompoundList|Elif|CaseItem)$/.test(node.type)) return visit(node, state, input);
     expander.nestedScripts(node, state);
@@ -177,106 +260,66 @@ export function readScript(text: string, start: ShellState, workspace: string): 
   }
 
   function simpleCommand(node: Command, state: ShellState, input: Stream): Stream {
-    const from = redirections.apply(node.redirects, state, input);
-    for (const entry of node.prefix) if (entry.type === "Assignment") assignment(entry, state, node.name === undefined);
+    const { from, record } = redirect(node.redirects, state, input, expander);
+    const name = node.name?.value;
+    const own = node.prefix.flatMap((entry) => (entry.type === "Assignment" ? [entry] : []));
+    for (const entry of own) {
+      // For `read` alone it is where its words end.
+      if (entry.name !== "IFS" || name !== "read") assignment(entry, state, name === undefined);
+    }
     if (!node.name) return node.redirects.some(({ operator }) => operator === "<") ? from : SILENCE;
-    if (node.name.value === "exec" && node.args.length === 0 && from !== input && from.kind !== "file")
+    if (name === "exec" && node.args.length === 0 && from !== input && from.from !== "file")
       inspector.ask("what the shell reads from then on is given by the command");
-    const forms = wordForms([node.name, ...node.args], state);
-    const start = forms.length > 1 ? copyOf(state) : state;
-    const outputs = forms.map((words, index) => {
-      if (index === 0) return run(words, state, from);
-      const other = copyOf(start);
-      const output = run(words, other, from);
-      mergeInto(state, other);
-      return output;
+    if (spawned > 0 && /^"?\$(0|\{0\})"?$/.test(node.name.text)) inspector.refuse(STARTS_ITSELF);
+    const words = [node.name, ...node.args].flatMap((word) => {
+      if (word.type === "Word") return expander.fields(word, state);
+      if (word.value.type === "Word") return [`${word.name}=${expander.text(word.value, state)}`];
+      assignment(word, state, true);
+      return [word.name];
     });
-    const output = outputs.reduce(either, outputs[0] ?? SILENCE);
-    redirections.record(node.redirects, state, output);
+    // A variable that nothing sets is empty, and a command's name then the next word.
+    const variable = /^"?\$\{?([A-Za-z_]\w*)\}?"?$/.exec(node.name.text)?.[1];
+    if (words[0] === VALUE && variable !== undefined && isUnset(state, variable)) return SILENCE;
+    const output = run(words, state, from);
+    record(output);
     return output;
   }
 
   function assignment(node: Assignment, state: ShellState, lasting: boolean): void {
-    const before = node.append ? (state.variables.get(node.name) ?? [""]) : [""];
+    const before = node.append ? variableOf(state, node.name) : "";
     if (node.value.type === "ArrayValue") {
-      const elements = node.value.elements.flatMap((word) => expander.fields(word, state)[0] ?? []);
+      const elements = node.value.elements.flatMap((word) => expander.fields(word, state));
       // Elements with keys of their own are not followed.
-      const keyed = elements.some((element) => element.startsWith("["));
-      assign(state, node.name, keyed ? [COMPUTED] : before.map((old) => [old, ...elements].join(" ").trim()));
+      const isKeyed = elements.some((element) => element.startsWith("["));
+      assign(state, node.name, [isKeyed ? COMPUTED : [before, ...elements].join(" ").trim()]);
       return;
     }
-    const values = expander.texts(node.value, state);
-    for (const value of values) checkVariable(node.name, value, state, inspector);
+    const value = expander.text(node.value, state);
+    checkVariable(node.name, value, state);
     if (node.index) expander.nestedScripts(node.index, state);
-    const all = node.index ? [COMPUTED] : before.flatMap((old) => values.map((value) => old + value));
+    const after = node.index ? COMPUTED : before + value;
     // For one command alone: it may read the variable, and what comes after finds the value from before.
-    assign(state, node.name, lasting ? all : [...(state.variables.get(node.name) ?? [""]), ...all]);
-  }
-
-  /** The possible forms of a command's words. Too many forms become one that holds every possible word. */
-  function wordForms([name, ...rest]: readonly [Word, ...(Word | Assignment)[]], state: ShellState): readonly Fields[] {
-    const fields = expander.fields(name, state);
-    // A variable that nothing sets is empty, and a command's name then the next word.
-    const names = isNeverSet(name, state) ? fields.filter(([first = ""]) => !isMarked(first)) : fields;
-    const args = rest.map((word) =>
-      word.type === "Word" ? expander.fields(word, state) : assignmentFields(word, state),
-    );
-    const forms = choicesOf([names, ...args]);
-    if (forms) return forms.map((words) => words.flat());
-    return names.map((fields) => [...fields, ...args.flatMap((alternatives) => [...new Set(alternatives.flat())])]);
-  }
-
-  function isNeverSet(word: Word, state: ShellState): boolean {
-    if (!word.parts) return false;
-    const variable = /^"?\$\{?([A-Za-z_]\w*)\}?"?$/.exec(word.text)?.[1];
-    return variable !== undefined && !state.variables.has(variable) && !valuesOf(state, variable).includes(COMPUTED);
-  }
-
-  function assignmentFields(node: Assignment, state: ShellState): readonly Fields[] {
-    if (node.value.type === "Word") return expander.texts(node.value, state).map((value) => [`${node.name}=${value}`]);
-    assignment(node, state, true);
-    return [[node.name]];
+    assign(state, node.name, lasting ? [after] : [...(state.variables.get(node.name) ?? [""]), after]);
   }
 
   function run(words: readonly string[], state: ShellState, input: Stream): Stream {
     const [name = "", ...args] = words;
-    const body = state.functions.get(name);
+    const body = functions.get(name);
     if (!body) return program(words, state, input);
-    const output = call(name, body, args, state, input);
-    return state.shadowed.has(name) ? either(output, program(words, state, input)) : output;
+    // Where it is not defined, the program of that name runs.
+    inspector.certain(() => program(words, copyOf(state), input));
+    return call(body, words.join(" "), args, state, input);
   }
 
-  /** A builtin or a program: no function of that name. */
-  function program(words: readonly string[], state: ShellState, input: Stream): Stream {
-    commands += 1;
-    wordsRead += words.length;
-    if (commands > MAX_COMMANDS || wordsRead > MAX_WORDS || depth >= MAX_DEPTH) return tooLong();
-    const [name = "", ...args] = words;
-    if (name === "") return SILENCE;
-    const builtin = readBuiltin({ program: name, args, input, state }, inspector);
-    if (builtin) return builtin;
-    // `watch 'rm -rf /'`: no program has such a name, and who gives it to another has it split.
-    if (/\s/.test(name) && !name.includes(COMPUTED)) return inspector.script(words.join(" "), state, input);
-    const called = calledProgram(name, state, workspace);
-    if (called.kind === "unknown") return unknownProgram(args, state);
-    if (called.kind === "own") return ownProgram(called.path, state);
-    depth += 1;
-    try {
-      const invocation = { program: called.name, args, input, state };
-      return checkInvocation(invocation, inspector) ?? outputOf(invocation, workspace);
-    } finally {
-      depth -= 1;
-    }
-  }
-
-  function call(name: string, body: SyntaxNode, args: readonly string[], state: ShellState, input: Stream): Stream {
-    const words = [name, ...args].join(" ");
-    if (calls.includes(words)) return SILENCE;
-    calls.push(words);
+  function call(body: SyntaxNode, words: string, args: readonly string[], state: ShellState, input: Stream): Stream {
+    // What starts itself in a pipeline or in the background becomes ever more.
+    if (calls.some((outer) => outer.body === body && outer.spawned < spawned)) inspector.refuse(STARTS_ITSELF);
+    // Twice: a second round may find other values.
+    if (calls.filter((outer) => outer.words === words).length > 1) return SILENCE;
+    calls.push({ body, words, spawned });
     const inner: ShellState = { ...state, positional: args, locals: new Map() };
     const output = visit(body, inner, input);
-    state.directories = inner.directories;
-    state.sourced = inner.sourced;
+    Object.assign(state, { variables: inner.variables, sourced: inner.sourced });
     for (const [local, values] of inner.locals ?? []) {
       if (values) state.variables.set(local, values);
       else state.variables.delete(local);
@@ -285,30 +328,61 @@ export function readScript(text: string, start: ShellState, workspace: string): 
     return output;
   }
 
+  /** A builtin or a program: no function of that name. */
+  function program(words: readonly string[], state: ShellState, input: Stream): Stream {
+    return within(words.length + STEPS_OF_COMMAND, () => programWithin(words, state, input));
+  }
+
+  function programWithin([word = "", ...args]: readonly string[], state: ShellState, input: Stream): Stream {
+    if (word === "") return SILENCE;
+    const builtin = readBuiltin({ program: word, args, input, state });
+    if (builtin) return builtin;
+    // `watch 'rm -rf /'`: no program has such a name, and who gives it to another has it split.
+    if (/\s/.test(word) && !word.includes(COMPUTED)) return inspector.script([word, ...args].join(" "), state, input);
+    const name = posix.basename(word);
+    const isPlain = !word.includes(COMPUTED) && !word.startsWith(PROCESS) && !isMarked(name) && !isGlob(name);
+    if (!isPlain || name === "" || name.length > MAX_PATH_CHARS) return unknownProgram(args, state);
+    const path = ownProgram(word, name, state);
+    if (path !== undefined) {
+      const written = inspector.files.get(path) ?? FILE;
+      runStream(written, { program: "the shell", state }, (text) => inspector.script(text, state));
+      return printedBy(path);
+    }
+    const invocation = { program: name.toLowerCase(), args, input, state };
+    return checkInvocation(invocation) ?? outputOf(invocation);
+  }
+
+  /** A file of the workspace, of the home directory or of the private /tmp; by its name alone where PATH may lead to it. */
+  function ownProgram(word: string, name: string, state: ShellState): string | undefined {
+    if (word.includes("/")) {
+      const path = absolutePath(word, state);
+      return [workspace, "/tmp", HOME].some((root) => isWithin(root, path)) && !isMarked(path) ? path : undefined;
+    }
+    const isPathChanged = variableOf(state, "PATH") !== PATH;
+    return isPathChanged ? [...inspector.files.keys()].find((file) => posix.basename(file) === name) : undefined;
+  }
+
   function unknownProgram(args: readonly string[], state: ShellState): Stream {
     // Whatever it is called: with such arguments it deletes.
     if (args.some((arg) => /^-[a-zA-Z]*[rRf]|^--(recursive|force|no-preserve-root)/.test(arg)))
       inspector.command(["rm", ...args], state);
     inspector.ask("the name of a command is computed while it runs");
-    return { kind: "program", program: "an unknown command" };
+    return printedBy("an unknown command");
   }
 
-  /** A program of the workspace; when the script wrote it itself, its text is known. */
-  function ownProgram(path: string, state: ShellState): Stream {
-    const written = state.files.get(path);
-    if (written?.kind === "text") for (const text of written.texts) inspector.script(text, state);
-    if (written?.kind === "program")
-      inspector.refuse(`it runs what ${written.program} printed without anyone having looked at it`);
-    return { kind: "program", program: path };
-  }
-
-  script(parse(text), start, SILENCE);
+  script(parse(text), initialState(directory, inspector), SILENCE);
   for (let work = postponed.shift(); work; work = postponed.shift()) work();
   return [...findings.values()];
 }
 
-function inOrder<Node>(nodes: readonly Node[], read: (node: Node, index: number) => Stream): Stream {
-  return nodes.map(read).reduce(concatenate, SILENCE);
+function inOrder<Item>(items: readonly Item[], read: (item: Item, index: number) => Stream): Stream {
+  return items.map(read).reduce(concatenate, SILENCE);
+}
+
+/** All that is written in a command, to find its variables. */
+function textOf({ name, prefix, args, redirects }: Command): string {
+  const targets = redirects.map((entry) => (entry.type === "HereDoc" ? entry.body.text : entry.target?.text));
+  return [name?.text, ...[...prefix, ...args].map((word) => ("text" in word ? word.text : "")), ...targets].join(" ");
 }
 
 function childrenOf(node: SyntaxNode): readonly SyntaxNode[] {

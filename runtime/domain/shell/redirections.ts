@@ -2,63 +2,57 @@
 
 import type { Redirection } from "unbash";
 import type { Expander } from "./expand.ts";
-import type { Inspector } from "./inspection.ts";
-import { absolutePath, checkPaths, readingOf, writeReason } from "./paths.ts";
+import type { ShellState } from "./inspection.ts";
+import { absolutePath, readingOf, writeTo } from "./paths.ts";
 import { checkReadPath } from "./reading.ts";
-import type { ShellState } from "./state.ts";
-import { concatenate, type Stream, textStream } from "./streams.ts";
+import { concatenate, printedBy, type Stream, textStream } from "./streams.ts";
 import { PROCESS } from "./values.ts";
 
-export interface Redirections {
-  /** Judges them; what the command reads afterwards. */
-  apply(redirects: readonly Redirection[], state: ShellState, input: Stream): Stream;
-  /** Notes what the script writes to files: it is known when the script runs such a file later. */
-  record(redirects: readonly Redirection[], state: ShellState, output: Stream): void;
-}
-
-export function createRedirections(expander: Expander, inspector: Inspector): Redirections {
-  function apply(redirects: readonly Redirection[], state: ShellState, input: Stream): Stream {
-    let from = input;
-    for (const entry of redirects) {
-      const isInput = !entry.descriptor || (entry.descriptor.type === "FileDescriptor" && entry.descriptor.value === 0);
-      if (entry.type === "HereDoc") {
-        const texts = entry.body.parts
-          ? expander.partTexts(entry.body.parts, state)
-          : [entry.delimiter?.quoted ? entry.body.text : unescaped(entry.body.text)];
-        if (isInput) from = textStream(...texts);
-        continue;
-      }
-      const targets = entry.target ? expander.texts(entry.target, state) : [];
-      if (entry.type === "HereString") {
-        if (isInput) from = textStream(...targets.map((text) => `${text}\n`));
-        continue;
-      }
-      if (isInput && entry.operator === "<&") from = { kind: "program", program: "another descriptor" };
-      const files = targets.filter((target) => !/^(\d+-?|-)$/.test(target));
-      if (entry.operator.startsWith("<")) {
-        for (const target of files) checkReadPath(target, state, inspector);
-        if (isInput && files[0] !== undefined) from = readingOf(files[0], state);
-      }
-      const written = entry.operator === "<" ? [] : files.filter((target) => !target.startsWith(PROCESS));
-      checkPaths(written, state, inspector, writeReason);
+/** Judges them; what the command reads afterwards, and what remembers its output for when the script runs such a file. */
+export function redirect(
+  redirects: readonly Redirection[],
+  state: ShellState,
+  input: Stream,
+  expander: Expander,
+): { readonly from: Stream; record(output: Stream): void } {
+  let from = input;
+  const outputs: { path: string; before: Stream | undefined }[] = [];
+  for (const entry of redirects) {
+    const descriptor = entry.descriptor?.type === "FileDescriptor" ? entry.descriptor.value : undefined;
+    const isInput = !entry.descriptor || descriptor === 0;
+    if (entry.type === "HereDoc") {
+      const { delimiter, body } = entry;
+      const text = body.parts
+        ? expander.partsText(body.parts, state)
+        : delimiter?.quoted
+          ? body.text
+          : unescaped(body.text);
+      if (isInput) from = textStream(text);
+      continue;
     }
-    return from;
-  }
-
-  function record(redirects: readonly Redirection[], state: ShellState, output: Stream): void {
-    for (const entry of redirects) {
-      if (entry.type !== "Redirect" || !entry.operator.includes(">") || !entry.target) continue;
-      const { descriptor } = entry;
-      if (descriptor && !(descriptor.type === "FileDescriptor" && descriptor.value === 1)) continue;
-      for (const target of expander.texts(entry.target, state)) {
-        const path = absolutePath(target, state);
-        const before = entry.operator.endsWith(">>") ? state.files.get(path) : undefined;
-        state.files.set(path, before ? concatenate(before, output) : output);
-      }
+    const target = entry.target ? expander.text(entry.target, state) : "";
+    if (entry.type === "HereString") {
+      if (isInput) from = textStream(`${target}\n`);
+      continue;
+    }
+    if (isInput && entry.operator === "<&") from = printedBy("another descriptor");
+    if (/^(\d+-?|-)$/.test(target)) continue;
+    if (entry.operator.startsWith("<")) {
+      checkReadPath(target, state);
+      if (isInput) from = readingOf(target, state);
+    }
+    if (entry.operator === "<" || target.startsWith(PROCESS)) continue;
+    writeTo([target], state);
+    if (entry.operator.includes(">") && (!entry.descriptor || descriptor === 1)) {
+      const path = absolutePath(target, state);
+      outputs.push({ path, before: entry.operator.endsWith(">>") ? state.inspector.files.get(path) : undefined });
     }
   }
-
-  return { apply, record };
+  const record = (output: Stream) => {
+    for (const { path, before } of outputs)
+      state.inspector.files.set(path, before ? concatenate(before, output) : output);
+  };
+  return { from, record };
 }
 
 /** The shell takes backslashes out of a here-document as it does in double quotes. */

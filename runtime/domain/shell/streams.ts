@@ -1,52 +1,38 @@
-/** What flows between commands, and how it is combined. */
+/** What flows between commands, and what is in the files that they write. */
 
-import { bounded, COMPUTED } from "./values.ts";
+import { COMPUTED } from "./values.ts";
 
-/** What a command reads or prints. */
-export type Stream =
-  /** Possible texts, with marks. */
-  | { readonly kind: "text"; readonly texts: readonly string[] }
-  /** The content of a file that was there before. */
-  | { readonly kind: "file" }
-  /** What a program prints; `names` is what the names in it look like, where it lists some. */
-  | { readonly kind: "program"; readonly program: string; readonly names?: string };
+export interface Stream {
+  /** As far as it is known; of a program that lists names, those. */
+  readonly text: string;
+  /** The command itself, a file that was there before, or the program that printed it. */
+  readonly from: "command" | "file" | { readonly program: string };
+}
 
-export const SILENCE: Stream = { kind: "text", texts: [""] };
+export const SILENCE: Stream = { text: "", from: "command" };
+/** The content of a file that was there before. */
+export const FILE: Stream = { text: COMPUTED, from: "file" };
 
-export function textStream(...texts: readonly string[]): Stream {
-  return { kind: "text", texts };
+export function textStream(text: string): Stream {
+  return { text, from: "command" };
+}
+
+export function printedBy(program: string, text = COMPUTED): Stream {
+  return { text, from: { program } };
 }
 
 /** One after the other. */
 export function concatenate(first: Stream, second: Stream): Stream {
-  if (hasNoOutput(first)) return second;
-  if (hasNoOutput(second)) return first;
-  if (first.kind === "file" && second.kind === "file") return first;
-  if (first.kind !== "program" && second.kind !== "program")
-    return textStream(...bounded(textsOf(first).flatMap((before) => textsOf(second).map((after) => before + after))));
-  const { program } = second.kind === "program" ? second : first.kind === "program" ? first : { program: "" };
-  return { kind: "program", program, names: joined(textsOf(first), textsOf(second)) };
+  if (first.text === "") return second;
+  if (second.text === "" || (first === FILE && second === FILE)) return first;
+  const printer = [second.from, first.from].find((from) => typeof from === "object");
+  // `this || that` prints the same name once.
+  const text = printer && first.text === second.text ? first.text : first.text + second.text;
+  return { text, from: printer ?? "command" };
 }
 
-/** The names of both; once where they are the same, as in `this || that`. */
-function joined([before = "", ...more]: readonly string[], [after = "", ...others]: readonly string[]): string {
-  if (more.length + others.length > 0) return COMPUTED;
-  return before === after ? before : before + after;
-}
-
-/** One or the other: the same command in different forms. */
+/** One or the other. */
 export function either(first: Stream, second: Stream): Stream {
-  if (first === second) return first;
-  if (first.kind === "text" && second.kind === "text") return textStream(...bounded([...first.texts, ...second.texts]));
-  return hasNoOutput(first) || second.kind === "program" ? second : first;
-}
-
-/** The possible texts. */
-export function textsOf(stream: Stream): readonly string[] {
-  if (stream.kind === "text") return stream.texts;
-  return [stream.kind === "program" ? (stream.names ?? COMPUTED) : COMPUTED];
-}
-
-function hasNoOutput(stream: Stream): boolean {
-  return stream.kind === "text" && stream.texts.every((text) => text === "");
+  if (first.text === second.text && typeof first.from !== "object") return second;
+  return { text: first.text === second.text ? first.text : COMPUTED, from: first.from };
 }

@@ -12,33 +12,13 @@ export const PROCESS = "\u{e001}";
 /** The home directory, wherever it is. */
 export const HOME = "/\u{e002}";
 
-/** One of the marks, as it is or as an escape: nobody writes them. */
-export const WRITTEN_MARK = /[\ue000-\ue003]|\\[uU]0*e00[0-3]/i;
+/** The name under which the directory is kept among the variables. */
+export const DIRECTORY = "\u{e004}";
 
-/** More possible values than this are not kept apart. */
-const MAX_ALTERNATIVES = 32;
-const MAX_CHARS = 20_000;
+/** One of the marks, as it is or as an escape: nobody writes them. */
+export const WRITTEN_MARK = /[\ue000-\ue004]|\\[uU]0*e00[0-4]/i;
 /** A longer path names nothing: every program fails on it. */
 export const MAX_PATH_CHARS = 4_096;
-
-/** Without repetitions; too many, and texts that are too long to be followed, become computed. */
-export function bounded(values: readonly string[]): readonly string[] {
-  const distinct = [...new Set(values.map((value) => (value.length > MAX_CHARS ? COMPUTED : value)))];
-  return distinct.length <= MAX_ALTERNATIVES ? distinct : [COMPUTED];
-}
-
-/** Every choice of one item a list; null when these are more than can be followed. */
-export function choicesOf<Item>(lists: readonly (readonly Item[])[]): readonly (readonly Item[])[] | null {
-  if (lists.reduce((product, { length }) => product * length, 1) > MAX_ALTERNATIVES) return null;
-  let choices: Item[][] = [[]];
-  for (const list of lists) {
-    const [only] = list;
-    // Most lists have one item: appended in place, a word of very many pieces does not take quadratic time.
-    if (list.length === 1 && only !== undefined) for (const choice of choices) choice.push(only);
-    else choices = choices.flatMap((choice) => list.map((item) => [...choice, item]));
-  }
-  return choices;
-}
 
 export function isMarked(text: string): boolean {
   return text.includes(COMPUTED) || text.includes(VALUE);

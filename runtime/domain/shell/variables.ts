@@ -1,8 +1,8 @@
-/** Variables that make programs run something: setting one is treated as running its value. */
+/** Variables that make programs run something, or give words another meaning: setting one is judged as what it does. */
 
-import type { Inspector } from "./inspection.ts";
-import { territoriesOf } from "./paths.ts";
-import { assign, type ShellState } from "./state.ts";
+import type { ShellState } from "./inspection.ts";
+import { territoryOf } from "./paths.ts";
+import { assign } from "./state.ts";
 import { COMPUTED } from "./values.ts";
 
 /** Their value is a command line, or the same behind a bar (`|command %s`). */
@@ -22,29 +22,31 @@ export function splitAssignment(definition: string): [name: string, value: strin
 }
 
 /** `export`, `declare` and their like. */
-export function define(definition: string, state: ShellState, inspector: Inspector): void {
+export function define(definition: string, state: ShellState): void {
   const [name, value] = splitAssignment(definition);
   if (name.includes(COMPUTED)) {
     state.sourced = true;
-    inspector.ask("which variable it sets is computed while it runs");
+    state.inspector.ask("which variable it sets is computed while it runs");
   } else if (value !== undefined) {
-    checkVariable(name, value, state, inspector);
+    checkVariable(name, value, state);
     assign(state, name, [value]);
   }
 }
 
-export function checkVariable(name: string, value: string, state: ShellState, inspector: Inspector): void {
-  if (COMMAND_IN_INDEX.test(value)) inspector.ask(HIDDEN_IN_INDEX);
-  if (name === "CDPATH" && value !== "") inspector.ask("with CDPATH it is not known where cd leads");
-  if (COMMANDS.test(name)) inspector.script(value.replace(/^\|*-?/, ""), state);
-  else if (name === "BASH_ENV" && value !== "") inspector.refuse(`with ${name} every shell would run a file first`);
+export function checkVariable(name: string, value: string, state: ShellState): void {
+  if (COMMAND_IN_INDEX.test(value)) state.inspector.ask(HIDDEN_IN_INDEX);
+  if (name === "CDPATH" && value !== "") state.inspector.ask("with CDPATH it is not known where cd leads");
+  // Line ends and tabs alone split no word that blanks would not split, too.
+  if (name === "IFS" && !/^[ \t\n]+$/.test(value)) state.inspector.ask("with IFS it is not known where words end");
+  if (COMMANDS.test(name)) state.inspector.script(value.replace(/^\|*-?/, ""), state);
+  else if (name === "BASH_ENV" && value !== "")
+    state.inspector.refuse(`with ${name} every shell would run a file first`);
   else if (LIBRARIES.test(name)) {
-    if (value.includes(COMPUTED)) inspector.ask(`what every program would load by ${name} is computed while it runs`);
+    if (value.includes(COMPUTED))
+      state.inspector.ask(`what every program would load by ${name} is computed while it runs`);
     // A name without a path is searched among the system's libraries.
     const files = value.split(/[\s:]+/).filter((file) => file.includes("/"));
-    const foreign = files.some(
-      (file) => !territoriesOf(file, state.directories, inspector.workspace).includes("system"),
-    );
-    if (foreign) inspector.refuse(`with ${name} every program would load a file that is not of the system`);
+    if (files.some((file) => territoryOf(file, state) !== "system"))
+      state.inspector.refuse(`with ${name} every program would load a file that is not of the system`);
   }
 }

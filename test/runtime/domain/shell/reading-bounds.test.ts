@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import { check } from "./check.ts";
 
@@ -24,6 +25,9 @@ it.each([
   ],
   ["very many words that may begin a command", `foo ${"rm ".repeat(30_000)}`],
   ["a function that calls itself with ever more", "f() { f x$1; f y$1; }; f a"],
+  ["very many commands of find", "find . -exec ".repeat(7_700)],
+  ["loops in one another", `${"while a; do ".repeat(30)}x=$x.a; cat $x${"; done".repeat(30)}`],
+  ["a loop whose values never come to rest", "while read -r l; do x=$x.$l.; cat y; done < list.txt"],
   ["endless code", `python3 -c '${'"\\"'.repeat(30_000)}'`],
 ])("asks instead of following %s to the end", (_, command) => {
   expect(check(command).action).toBe("ask");
@@ -40,4 +44,15 @@ it.each([
   ["a text that doubles with each assignment", `x=a; ${"x=$x$x; ".repeat(40)} echo $x`],
 ])("comes to an end for %s", (_, command) => {
   expect(check(command)).toEqual({ action: "allow" });
+});
+
+it("comes to a decision for arbitrary bytes, of any length", () => {
+  const bytes = fc.uint8Array({ maxLength: 3_000 }).map((array) => Buffer.from(array).toString("latin1"));
+  const repeated = fc.tuple(fc.string({ maxLength: 8 }), fc.nat(20_000)).map(([text, times]) => text.repeat(times));
+  fc.assert(
+    fc.property(fc.oneof(bytes, repeated), (command) => {
+      expect(["allow", "ask", "refuse"]).toContain(check(command).action);
+    }),
+    { numRuns: 200 },
+  );
 });
