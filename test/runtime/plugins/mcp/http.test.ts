@@ -59,11 +59,11 @@ it("ends its session when the node stops, and waits for no server that does not 
   await mcp.servers.stop();
   expect(fake.sessions()).toBe(0);
 
-  const silent = await started();
-  await silent.mcp.up("remote");
-  silent.fake.intercept = ({ method }) => method === "DELETE";
-  await silent.mcp.servers.stop();
-  expect(silent.fake.sessions()).toBe(1);
+  const stalled = await started();
+  await stalled.mcp.up("remote");
+  stalled.fake.intercept = ({ method }) => method === "DELETE";
+  await stalled.mcp.servers.stop();
+  expect(stalled.fake.sessions()).toBe(1);
 });
 
 it("connects anew to a server that has forgotten its session", async () => {
