@@ -1,11 +1,10 @@
 /** Runs one launched command to its end, which is its own, its deadline's or an abort's; nothing of it stays behind. */
 
-import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
-import { Socket } from "node:net";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
-import { commandDescriptors, START_DESCRIPTOR } from "./descriptors.ts";
+import { commandDescriptors, LIVING_DESCRIPTOR } from "./descriptors.ts";
 import { createOutputWindow } from "./output-window.ts";
 import { askToEnd, kill, type ProcessFamily } from "./process-family.ts";
 import type { Launch } from "./sandbox.ts";
@@ -45,17 +44,19 @@ export async function runCommand(launch: Launch, options: RunOptions): Promise<C
     detached: true,
     // The types have only three file descriptors.
   }) as ChildProcessByStdio<null, Readable, Readable>;
-  letBegin(child);
-  const output = createOutputWindow(options.maxOutputBytes);
-  const launcherError = createOutputWindow(LAUNCHER_ERROR_BYTES);
-  child.stdout.on("data", (chunk: Buffer) => output.add(chunk));
-  child.stderr.on("data", (chunk: Buffer) => launcherError.add(chunk));
-
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", (code, signal) => resolve({ code, signal }));
   });
+  // What could not be started may have no streams: without descriptors Node makes none.
+  if (child.pid === undefined) await exited;
+  // It is read by nobody, and a command that was killed may leave it broken.
+  child.stdio[LIVING_DESCRIPTOR]?.on("error", () => undefined);
+  const output = createOutputWindow(options.maxOutputBytes);
+  const launcherError = createOutputWindow(LAUNCHER_ERROR_BYTES);
+  child.stdout.on("data", (chunk: Buffer) => output.add(chunk));
+  child.stderr.on("data", (chunk: Buffer) => launcherError.add(chunk));
   const stop = stopReason(options);
   try {
     const first = await Promise.race([exited.then(() => "exited" as const), stop.reason]);
@@ -75,15 +76,6 @@ export async function runCommand(launch: Launch, options: RunOptions): Promise<C
     child.stdout.destroy();
     child.stderr.destroy();
   }
-}
-
-/** Answers the launched shell, which asks once the walls stand. */
-function letBegin(child: ChildProcess): void {
-  const socket = child.stdio[START_DESCRIPTOR];
-  if (!(socket instanceof Socket)) return;
-  // It ended before it asked, or before it read the answer.
-  socket.on("error", () => undefined);
-  socket.once("data", () => socket.end("\n"));
 }
 
 /** Text that a model may read: without control sequences of terminals. */

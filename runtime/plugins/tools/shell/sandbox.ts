@@ -4,7 +4,7 @@ import { type FileHandle, readFile } from "node:fs/promises";
 import { ToolError } from "../../../contracts/errors.ts";
 import type { Logger, NewId } from "../../../contracts/ports.ts";
 import { SANDBOX_HOME } from "./bubblewrap.ts";
-import { inheritableDescriptors, START_DESCRIPTOR } from "./descriptors.ts";
+import { inheritableDescriptors, LIVING_DESCRIPTOR } from "./descriptors.ts";
 import { commandEnvironment } from "./environment.ts";
 import { openFilter } from "./filter-file.ts";
 import { boundArguments, type HardLimits, hardLimits, UNBOUNDED_PROBE } from "./limits.ts";
@@ -46,10 +46,9 @@ export interface SandboxDeps {
 
 /**
  * One merged output, and no descriptor but the usual three. The walls stand when this runs, and end with the service from
- * then on; a service that was killed earlier lets nothing begin, because it does not answer.
+ * then on. A service that was killed before would let the command run for ever: it does not begin then.
  */
-const ASK = `echo >&${START_DESCRIPTOR} && read -r _ <&${START_DESCRIPTOR}`;
-const START = `${ASK} && exec "$0" -c "$1" 2>&1 3<&- ${START_DESCRIPTOR}<&-`;
+const START = `echo >&${LIVING_DESCRIPTOR} && exec "$0" -c "$1" 2>&1 3<&- ${LIVING_DESCRIPTOR}<&-`;
 
 /** Where HOME points in a container. Never the service's own home: Node loads modules from there. */
 const CONTAINER_HOME = "/tmp";

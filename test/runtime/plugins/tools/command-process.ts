@@ -24,20 +24,24 @@ export interface CommandAnswers {
 interface ServiceOptions {
   readonly launcher?: string;
   readonly asRoot?: boolean;
-  readonly diesAtStart?: boolean;
+  readonly dies?: "at once" | "behind it";
+  /** Behind the commands one more for each: so many files can still be opened then. */
+  readonly descriptorsLeft?: readonly number[];
 }
 
 const NOBODY = 65_534;
 
 const PROGRAM = `
   import processes from "node:child_process";
+  import { closeSync, openSync } from "node:fs";
   import { syncBuiltinESMExports } from "node:module";
-  const { base, settings, commands, diesAtStart } = JSON.parse(process.argv[1]);
-  if (diesAtStart) {
+  const { base, settings, commands, dies, descriptorsLeft } = JSON.parse(process.argv[1]);
+  if (dies) {
     const { spawn } = processes;
+    const die = () => process.kill(process.pid, "SIGKILL");
     processes.spawn = (file, args, options) => {
       const child = spawn(file, args, options);
-      if (args.includes(commands[0])) process.kill(process.pid, "SIGKILL");
+      if (args.includes(commands[0])) dies === "at once" ? die() : setImmediate(die);
       return child;
     };
     syncBuiltinESMExports();
@@ -60,16 +64,30 @@ const PROGRAM = `
     logger,
   });
   const results = [];
-  for (const command of commands) {
-    const context = { workspace: base + "/ws", agent: "main", owner: true };
-    results.push(await tool.execute({ command, timeout_s: 60 }, undefined, context));
+  const context = { workspace: base + "/ws", agent: "main", owner: true };
+  const run = (command) => tool.execute({ command, timeout_s: 60 }, undefined, context);
+  for (const command of commands) results.push(await run(command));
+  for (const left of descriptorsLeft) {
+    const opened = [];
+    try {
+      for (;;) opened.push(openSync("/dev/null"));
+    } catch {
+      // All are taken.
+    }
+    for (const descriptor of opened.splice(opened.length - left)) closeSync(descriptor);
+    results.push(await run("echo started").catch(({ code }) => ({ content: code })));
+    for (const descriptor of opened) closeSync(descriptor);
   }
   console.log(JSON.stringify(results));
 `;
 
-/** A service that is killed in the instant in which the system has started its command. */
-export async function serviceKilledAtStart(settings: Partial<ShellSettings>, command: string): Promise<void> {
-  const { child } = await serviceProcess(settings, [command], { diesAtStart: true });
+/** A service that is killed in the instant in which the system has started its command, or just behind it. */
+export async function serviceKilledAtStart(
+  settings: Partial<ShellSettings>,
+  command: string,
+  dies: "at once" | "behind it",
+): Promise<void> {
+  const { child } = await serviceProcess(settings, [command], { dies });
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   expect(child.signalCode).toBe("SIGKILL");
 }
@@ -89,7 +107,7 @@ export async function commandsOfService(
 async function serviceProcess(
   settings: Partial<ShellSettings>,
   commands: readonly string[],
-  { launcher = 'exec "$@"', asRoot = false, diesAtStart = false }: ServiceOptions,
+  { launcher = 'exec "$@"', asRoot = false, dies, descriptorsLeft = [] }: ServiceOptions,
 ) {
   const base = await realpath(await mkdtemp(join(tmpdir(), "cairn-command-")));
   onTestFinished(() => rm(base, { recursive: true, force: true }));
@@ -100,7 +118,7 @@ async function serviceProcess(
     await chmod(path, 0o700);
     if (drop) await chown(path, NOBODY, NOBODY);
   }
-  const input = JSON.stringify({ base, settings, commands, diesAtStart });
+  const input = JSON.stringify({ base, settings, commands, dies, descriptorsLeft });
   const node = [process.execPath, "--no-warnings", "--input-type=module", "--eval", PROGRAM, input];
   const child = spawn("/bin/bash", ["-c", launcher, "launcher", ...node], {
     cwd: base,

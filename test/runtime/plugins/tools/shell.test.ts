@@ -10,7 +10,7 @@ import { createWorkspaceGate } from "../../../../runtime/plugins/tools/shared/lo
 import { createShellTool } from "../../../../runtime/plugins/tools/shell/index.ts";
 import { SHELL_DEFAULTS, type ShellSettings } from "../../../../runtime/plugins/tools/shell/settings.ts";
 import { lacks } from "../../../lanes/tools.ts";
-import { serviceKilledAtStart } from "./command-process.ts";
+import { commandsOfService, serviceKilledAtStart } from "./command-process.ts";
 import { call, createPlace, newId, quietLogger, SECRET } from "./support.ts";
 
 async function setUp(settings: Partial<ShellSettings> = {}, container = false) {
@@ -195,12 +195,26 @@ describe.each(modes)("shell %s", (_, settings) => {
   });
 });
 
+it.each(modes)("refuses a command that cannot be started for want of files, and goes on %s", async (_, settings) => {
+  const descriptorsLeft = [...Array.from({ length: 24 }, (__, left) => left), 200];
+  const launcher = 'ulimit -n 1000; exec "$@"';
+  const { results } = await commandsOfService(settings, ["true"], { launcher, descriptorsLeft });
+  const said = results.slice(1).map(({ content }) => content);
+  expect(said).toContain("TOOL_FAILED");
+  expect(said.at(-1)).toBe("exit code: 0\nstarted");
+});
+
 describe.skipIf(lacks("bubblewrap"))("the walls of the sandbox", () => {
-  it("end with a service that is killed before they stand", async () => {
-    const mark = uniqueSleep();
-    await serviceKilledAtStart({ sandbox: "bubblewrap" }, `sleep ${mark}`);
-    await expectGone(mark);
-  });
+  it.each(["at once", "behind it"] as const)(
+    "end with a service that is killed before they stand (%s)",
+    async (dies) => {
+      for (let round = 0; round < 3; round += 1) {
+        const mark = uniqueSleep();
+        await serviceKilledAtStart({ sandbox: "bubblewrap" }, `sleep ${mark}`, dies);
+        await expectGone(mark);
+      }
+    },
+  );
 
   it("do not show the service's home, its .env, other directories or its processes", async () => {
     const { place, run } = await setUp();
