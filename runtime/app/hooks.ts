@@ -83,9 +83,10 @@ async function endedInTime<E extends HookEvent>(
 /** What the next hook and the stage get. A hook of other people may give back anything: a part of a context fails as the hook. */
 function whole<Context extends object>(given: Context | void | null, current: Context, name: string): Context {
   if (given === undefined || given === null) return current;
-  const missing = typeof given === "object" ? Object.keys(current).find((key) => !Object.hasOwn(given, key)) : "all";
+  if (typeof given !== "object") throw new TypeError(`The hook "${name}" gave back a ${typeof given}, and no context.`);
+  const missing = Object.keys(current).find((key) => !Object.hasOwn(given, key));
   if (missing === undefined) return given;
-  throw new TypeError(`The hook "${name}" gave back no whole context: ${missing} is missing.`);
+  throw new TypeError(`The hook "${name}" gave back a part of its context: ${missing} is missing.`);
 }
 
 /** RangeError for a priority, deadline or policy that the hook's event does not allow. */

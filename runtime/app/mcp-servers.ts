@@ -1,6 +1,5 @@
 /** MCP servers as those who look after a node see them: how they are, and tools that wait for an approval. */
 
-/** An MCP server whose tools agents get. */
 import type { McpServerReport } from "../contracts/health-report.ts";
 
 export interface McpServers {

@@ -79,6 +79,7 @@ export interface MeshReport {
  */
 export type Standing = "alone" | "member" | "waiting" | "left" | "revoked";
 
+/** An MCP server whose tools agents get. */
 export interface McpServerReport {
   readonly transport: "stdio" | "http";
   readonly state: "connecting" | "up" | "down";
