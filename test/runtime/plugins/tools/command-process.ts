@@ -26,7 +26,7 @@ interface ServiceOptions {
   readonly asRoot?: boolean;
   readonly dies?: "at once" | "behind it";
   /** Behind the commands one more for each: so many files can still be opened then. */
-  readonly descriptorsLeft?: readonly number[];
+  readonly freeDescriptors?: readonly number[];
 }
 
 const NOBODY = 65_534;
@@ -35,7 +35,7 @@ const PROGRAM = `
   import processes from "node:child_process";
   import { closeSync, openSync } from "node:fs";
   import { syncBuiltinESMExports } from "node:module";
-  const { base, settings, commands, dies, descriptorsLeft } = JSON.parse(process.argv[1]);
+  const { base, settings, commands, dies, freeDescriptors } = JSON.parse(process.argv[1]);
   if (dies) {
     const { spawn } = processes;
     const die = () => process.kill(process.pid, "SIGKILL");
@@ -67,14 +67,14 @@ const PROGRAM = `
   const context = { workspace: base + "/ws", agent: "main", owner: true };
   const run = (command) => tool.execute({ command, timeout_s: 60 }, undefined, context);
   for (const command of commands) results.push(await run(command));
-  for (const left of descriptorsLeft) {
+  for (const free of freeDescriptors) {
     const opened = [];
     try {
       for (;;) opened.push(openSync("/dev/null"));
     } catch {
       // All are taken.
     }
-    for (const descriptor of opened.splice(opened.length - left)) closeSync(descriptor);
+    for (const descriptor of opened.splice(opened.length - free)) closeSync(descriptor);
     results.push(await run("echo started").catch(({ code }) => ({ content: code })));
     for (const descriptor of opened) closeSync(descriptor);
   }
@@ -107,7 +107,7 @@ export async function commandsOfService(
 async function serviceProcess(
   settings: Partial<ShellSettings>,
   commands: readonly string[],
-  { launcher = 'exec "$@"', asRoot = false, dies, descriptorsLeft = [] }: ServiceOptions,
+  { launcher = 'exec "$@"', asRoot = false, dies, freeDescriptors = [] }: ServiceOptions,
 ) {
   const base = await realpath(await mkdtemp(join(tmpdir(), "cairn-command-")));
   onTestFinished(() => rm(base, { recursive: true, force: true }));
@@ -118,7 +118,7 @@ async function serviceProcess(
     await chmod(path, 0o700);
     if (drop) await chown(path, NOBODY, NOBODY);
   }
-  const input = JSON.stringify({ base, settings, commands, dies, descriptorsLeft });
+  const input = JSON.stringify({ base, settings, commands, dies, freeDescriptors });
   const node = [process.execPath, "--no-warnings", "--input-type=module", "--eval", PROGRAM, input];
   const child = spawn("/bin/bash", ["-c", launcher, "launcher", ...node], {
     cwd: base,

@@ -196,9 +196,9 @@ describe.each(modes)("shell %s", (_, settings) => {
 });
 
 it.each(modes)("refuses a command that cannot be started for want of files, and goes on %s", async (_, settings) => {
-  const descriptorsLeft = [...Array.from({ length: 24 }, (__, left) => left), 200];
+  const freeDescriptors = [...Array.from({ length: 24 }, (__, index) => index), 200];
   const launcher = 'ulimit -n 1000; exec "$@"';
-  const { results } = await commandsOfService(settings, ["true"], { launcher, descriptorsLeft });
+  const { results } = await commandsOfService(settings, ["true"], { launcher, freeDescriptors });
   const said = results.slice(1).map(({ content }) => content);
   expect(said).toContain("TOOL_FAILED");
   expect(said.at(-1)).toBe("exit code: 0\nstarted");
