@@ -118,7 +118,7 @@ describeDatabase("ask_user", (open) => {
     [{ question: "x", choices: ["a", "a"] }, "choices"],
     [{ question: "x", choices: ["a".repeat(81)] }, "choices"],
     [{ question: "x", deadline_minutes: 43_201 }, "deadline_minutes"],
-    [{ question: "x", wait: 1 }, "additional"],
+    [{ question: "x", wait: 1 }, "wait"],
   ])("refuses arguments out of bounds (%#)", async (args, named) => {
     const harness = await start(await options(args));
     const { text: said } = await harness.say("go");
