@@ -6,7 +6,9 @@ import { SKILL_FILE, type SkillIssue } from "../../contracts/skill.ts";
 const MAX_REFERENCES = 500;
 const LINK = /\]\(\s{0,8}(?:<([^<>]{1,500})>|((?:[^\s()<>]|\([^\s()<>]{0,100}\)){1,500}))/g;
 /** `[name]: target`, with nothing behind it but a title. */
-const DEFINITION = /^ {0,3}\[[^[\]^]{1,200}\]:\s{0,8}(?:<([^<>]{1,500})>|([^\s<>]{1,500}))(?=\s*(?:["'(]|$))/g;
+const DEFINITION = /^ {0,3}\[[^[\]^]{1,200}\]:\s{0,8}(?:<([^<>]{1,500})>|([^\s<>]{1,500}))(?=\s+["'(]|\s*$)/g;
+/** `[TODO]: later` is a note rather than a reference. */
+const WORD = /^[^\s./\\]+$/;
 const PATH = /(?<![\w./\\:%-])((?:\.{1,2}[/\\]|[/\\]){0,20}(?:scripts|references|assets)[/\\][\w./\\-]{0,300}\w)/gi;
 const SCHEME = /^(?!file:)[a-z][a-z0-9+.-]*:/i;
 const FENCE = /^ {0,3}(?:```|~~~)/;
@@ -59,14 +61,16 @@ function* referencesIn(text: string): Generator<{ readonly path: string; readonl
   for (const content of text.split("\n")) {
     line += 1;
     if (FENCE.test(content)) inFence = !inFence;
-    const links = inFence
-      ? []
-      : [...content.matchAll(LINK), ...content.matchAll(DEFINITION)].map(([, quoted, plain = ""]) =>
-          targetOf(quoted ?? plain),
-        );
-    const paths = [...content.replaceAll(LINK, "](").matchAll(PATH)].map(([, path = ""]) => path);
-    for (const path of [...links, ...paths]) if (path !== null) yield { path, line };
+    const links = inFence ? [] : targetsIn(content, LINK);
+    const defined = inFence ? [] : targetsIn(content, DEFINITION).filter((path) => !WORD.test(path));
+    const paths = [...content.replaceAll(LINK, "](").replaceAll(DEFINITION, "").matchAll(PATH)];
+    for (const path of [...links, ...defined, ...paths.map(([, path = ""]) => path)]) yield { path, line };
   }
+}
+
+function targetsIn(content: string, pattern: RegExp): string[] {
+  const targets = [...content.matchAll(pattern)].map(([, quoted, plain = ""]) => targetOf(quoted ?? plain));
+  return targets.filter((path) => path !== null);
 }
 
 /** Null for what leads to the web, or into the text itself. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { issueWords } from "../../../../runtime/domain/skills/catalogue.ts";
 import { checkReferences, pathProblem } from "../../../../runtime/domain/skills/references.ts";
 
-const FILES = ["SKILL.md", "references/guide.md", "scripts/deep/run.py", "assets/logo (1).svg"];
+const FILES = ["SKILL.md", "references/guide.md", "scripts/deep/run.py", "assets/logo (1).svg", "references/a(b).md"];
 const words = (text: string) => checkReferences(text, FILES).map(issueWords);
 
 describe("what a skill refers to", () => {
@@ -11,6 +11,10 @@ describe("what a skill refers to", () => {
 Run \`python scripts/deep/run.py --x\`; all of ./scripts/deep and [it](<./references/guide.md>). Mail [us](mailto:a@b.c).
 ![A logo](<assets/logo (1).svg>) ([again](assets/logo%20(1).svg)), [a word]: no definition, and [the guide][g].
 [g]: references/guide.md "The guide"
+[h]: <assets/logo (1).svg>
+[i]: assets/logo%20(1).svg
+[j]: references/a(b).md (Its title)
+[TODO]: later
 [note]: this is none, and so is
 [^1]: footnote
 \`\`\`md
@@ -45,6 +49,8 @@ The words scripts/ and assets/ alone are no files. https://example.com/scripts/o
       "[x][y]\n\n[y]: ../secret.md\r",
       "SKILL.md, line 3: it refers to ../secret.md, which leads out of the skill's folder",
     ],
+    ["[x]: <references/my guide.md>", "SKILL.md, line 1: it refers to references/my guide.md, which is not there"],
+    ["[x]: %2e%2e%2fsecret", "SKILL.md, line 1: it refers to ../secret, which leads out of the skill's folder"],
     ["[x](<../a b.md>)", "SKILL.md, line 1: it refers to ../a b.md, which leads out of the skill's folder"],
     ["[x](references\\guide.md)", /must be a path with slashes/],
     ["[x](~/notes.md)", /must be relative/],
