@@ -35,11 +35,15 @@ export async function tryAdded(
   if (!tried.ok) throw unusable(plugin.path, tried.reason);
   const { names } = tried;
   if (plugin.manifest.cairn.kind !== "tool") return names;
-  const double = names.find((name, index) => OWN_TOOLS.includes(name) || names.indexOf(name) !== index);
-  if (double !== undefined) throw unusable(plugin.path, `there is a tool ${double} already`);
-  for (const other of plugins) {
-    if (other.id === plugin.id || isSwitchedOff(config, other.id ?? "")) continue;
-    const taken = (await toolsOf(other, config, signal)).find((name) => names.includes(name));
+  const double = names.find((name, index) => names.indexOf(name) !== index);
+  if (double !== undefined) throw unusable(plugin.path, `it brings two tools named ${double}`);
+  const own = names.find((name) => OWN_TOOLS.includes(name));
+  if (own !== undefined) throw unusable(plugin.path, `there is a tool ${own} already`);
+  const others = plugins.filter(({ id }) => id !== plugin.id && !isSwitchedOff(config, id ?? ""));
+  // At once: each may need all the time that there is to load one.
+  const tools = await Promise.all(others.map((other) => toolsOf(other, config, signal)));
+  for (const [index, other] of others.entries()) {
+    const taken = tools[index]?.find((name) => names.includes(name));
     if (taken !== undefined) throw unusable(plugin.path, `the plugin ${other.id} has a tool ${taken} already`);
   }
   return names;

@@ -199,10 +199,25 @@ describe("adding a tool", () => {
     await expect(add("./mine/night")).rejects.toThrow(
       `${dir}/mine/night is no plugin that can be used: the plugin sky has a tool look_up already.`,
     );
-    await expect(add("./mine/stars")).rejects.toThrow("there is a tool star already");
+    await expect(add("./mine/stars")).rejects.toThrow("it brings two tools named star.");
     expect(await read()).toBe(yaml);
     await write(`${yaml}plugins: { sky: { enabled: false } }\n`);
     expect(await add("./mine/night")).toMatchObject({ changed: true, provides: ["look_up"] });
+  });
+
+  it("is compared with all others at once: each may load slowly", async () => {
+    const meets = (self: string, other: string) =>
+      `import { existsSync, writeFileSync } from "node:fs";
+      writeFileSync("${join(dir, self)}", "");
+      while (!existsSync("${join(dir, other)}")) await new Promise((resolve) => setTimeout(resolve, 20));
+      ${tool(self)}`;
+    await writePlugins(join(dir, "mine"), {
+      east: { kind: "tool", code: meets("east", "west") },
+      west: { kind: "tool", code: meets("west", "east") },
+      night: { kind: "tool", code: tool("east") },
+    });
+    await write(`${YAML}plugin_dirs: [./mine/east, ./mine/west]\n`);
+    await expect(add("./mine/night")).rejects.toThrow("the plugin east has a tool east already");
   });
 });
 
