@@ -31,7 +31,8 @@ function install(plugin) {
   if (!locked) {
     // npm would ask the registry about what only the author needs, and for Cairn itself, of which the node gives its own copy. The
     // plugin's own file replaces this one when its code is copied.
-    const { devDependencies: _, peerDependencies: { "cairn-agents": __, ...peers } = {}, ...others } = manifest;
+    const { devDependencies: _, peerDependencies, ...others } = manifest;
+    const { "cairn-agents": __, ...peers } = peerDependencies ?? {};
     writeFileSync(file, JSON.stringify({ ...others, peerDependencies: peers }));
   }
   const platform = ["--os=linux", "--libc=glibc", `--cpu=${cpu}`];

@@ -24,7 +24,8 @@ it("asks for what a plugin needs, and for nothing that only its author has", asy
     devDependencies: { "cairn-agents": "file:/nowhere", typescript: "6.0.3" },
     peerDependencies: { "cairn-agents": "0.0.0" },
   };
-  for (const [name, manifest] of Object.entries({ sky, plain: { ...sky, dependencies: {} } })) {
+  const nullPeers = { ...sky, peerDependencies: null };
+  for (const [name, manifest] of Object.entries({ sky, nullPeers, plain: { ...sky, dependencies: {} } })) {
     await mkdir(join(plugins, "0", name), { recursive: true });
     await writeFile(join(plugins, "0", name, "package.json"), JSON.stringify(manifest));
   }
@@ -35,6 +36,6 @@ it("asks for what a plugin needs, and for nothing that only its author has", asy
       npm_config_fetch_retries: "0",
     },
   });
-  await access(join(plugins, "0", "sky", "node_modules", "cloud", "index.js"));
+  for (const name of ["sky", "nullPeers"]) await access(join(plugins, "0", name, "node_modules", "cloud", "index.js"));
   expect(registry.requests.filter((path) => !path.includes("cloud"))).toEqual([]);
 });
