@@ -13,8 +13,8 @@ export abstract class EditCommand<Result> extends BaseCommand<Result> {
   protected dryRun = false;
   #apply = "";
 
-  /** Before the work. */
-  protected async deploymentOf(
+  /** Before the work: `rendered` shows the change as of these flags and this deployment. */
+  protected async beginEdit(
     flags: Parameters<typeof findDeployment>[0] & { readonly "dry-run": boolean },
   ): Promise<Deployment> {
     this.dryRun = flags["dry-run"];

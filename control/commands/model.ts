@@ -31,7 +31,7 @@ export default class Model extends EditCommand<ModelResult> {
 
   protected async work({ signal }: Interruption): Promise<ModelResult> {
     const { args, flags } = await this.parse(Model);
-    const deployment = await this.deploymentOf(flags);
+    const deployment = await this.beginEdit(flags);
     if (args.model !== undefined) {
       const request = { model: args.model, agent: flags.agent };
       const switched = await switchProvider(deployment, request, { dryRun: this.dryRun, signal });

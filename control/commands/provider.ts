@@ -32,7 +32,7 @@ export default class Provider extends EditCommand<ProviderResult> {
 
   protected async work({ signal }: Interruption): Promise<ProviderResult> {
     const { args, flags } = await this.parse(Provider);
-    const deployment = await this.deploymentOf(flags);
+    const deployment = await this.beginEdit(flags);
     const { agent, model, "base-url": baseUrl } = flags;
     if (args.provider === undefined && agent === undefined && model === undefined && baseUrl === undefined) {
       return { providers: await listProviders(deployment, signal) };

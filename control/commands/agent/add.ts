@@ -33,7 +33,7 @@ export default class AgentAdd extends EditCommand<AddedAgent> {
 
   protected async work({ signal }: Interruption): Promise<AddedAgent> {
     const { args, flags } = await this.parse(AgentAdd);
-    const deployment = await this.deploymentOf(flags);
+    const deployment = await this.beginEdit(flags);
     const { provider, model, thinking, description, node, workspace } = flags;
     const request = { name: args.name, provider, model, thinking, description, node, workspace };
     return addAgent(deployment, { ...request, makeDefault: flags.default }, { dryRun: this.dryRun, signal });

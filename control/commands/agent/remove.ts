@@ -31,7 +31,7 @@ export default class AgentRemove extends EditCommand<RemovedAgent> {
 
   protected async work({ signal }: Interruption): Promise<RemovedAgent> {
     const { args, flags } = await this.parse(AgentRemove);
-    const deployment = await this.deploymentOf(flags);
+    const deployment = await this.beginEdit(flags);
     return removeAgent(deployment, args.name, { dryRun: this.dryRun, signal });
   }
 

@@ -39,7 +39,7 @@ export default class PluginAdd extends EditCommand<AddedPlugin> {
   protected async work({ signal }: Interruption): Promise<AddedPlugin> {
     const { args, flags } = await this.parse(PluginAdd);
     const source = parsePluginSource(args.plugin, process.cwd(), userHome(process.env, homedir()));
-    const deployment = await this.deploymentOf(flags);
+    const deployment = await this.beginEdit(flags);
     return addPlugin(deployment, source, { dryRun: this.dryRun, signal });
   }
 

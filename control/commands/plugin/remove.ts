@@ -28,7 +28,7 @@ export default class PluginRemove extends EditCommand<RemovedPlugin> {
 
   protected async work({ signal }: Interruption): Promise<RemovedPlugin> {
     const { args, flags } = await this.parse(PluginRemove);
-    const deployment = await this.deploymentOf(flags);
+    const deployment = await this.beginEdit(flags);
     return removePlugin(deployment, args.id, { dryRun: this.dryRun, signal });
   }
 
