@@ -19,7 +19,7 @@ const OPTIONS = [
   "commit.gpgSign=false",
   "gc.auto=0",
   "maintenance.auto=false",
-  "diff.ignoreSubmodules=all",
+  "diff.ignoreSubmodules=dirty",
   "status.submoduleSummary=false",
   "submodule.recurse=false",
 ]
@@ -48,7 +48,8 @@ export function gitCommit({ agent, excluded }: { readonly agent: string; readonl
     IN_PROGRESS,
     NO_PROGRAMS,
     `git add -A -- . ${excluded} || exit 1`,
-    "if git diff --cached --quiet --no-ext-diff --no-textconv; then exit 73; fi",
+    // The option counts more than .gitmodules, which may leave submodules out; the working tree of none is read.
+    "if git diff --cached --quiet --ignore-submodules=none --no-ext-diff --no-textconv; then exit 73; fi",
     `git commit -q --no-verify -m ${shellQuote(`Changes by the agent ${agent}`)} || exit 1`,
   ].join("\n");
 }

@@ -348,6 +348,25 @@ describeDatabase("auto-actions", (open) => {
     expect(await readdir(workspace)).not.toContain("pwned");
   });
 
+  it("commit what a submodule has committed, where nothing else has changed", async () => {
+    const { harness, workspace, background } = await setUp({ commit: "turn" }, [[write("a.txt")]]);
+    const git = repositoryIn(workspace);
+    const inner = repositoryIn(join(workspace, "sub"));
+    await git("init", "-q");
+    await mkdir(join(workspace, "sub"));
+    await inner("init", "-q");
+    await writeFile(join(workspace, ".gitmodules"), '[submodule "sub"]\npath = sub\nurl = ./sub\nignore = all\n');
+    for (const message of ["first", "second"]) {
+      await inner("commit", "-q", "--allow-empty", "-m", message);
+      await harness.say("go");
+      await background.idle();
+      expect((await git("status", "--porcelain", "--ignore-submodules=none")).stdout).toBe("");
+    }
+    const { stdout } = await git("ls-tree", "HEAD", "sub");
+    expect(stdout).toContain((await inner("rev-parse", "HEAD")).stdout.trim());
+    expect((await git("log", "--format=%s")).stdout.match(/Changes by/g)).toHaveLength(2);
+  });
+
   it("commit nothing in turns of others", async () => {
     let folder = "";
     const repository: AnyHook = {
