@@ -38,7 +38,7 @@ export const NO_REPOSITORY = 70;
 export const COMMIT_ENDS: Readonly<Record<number, string>> = {
   0: "committed",
   [NO_REPOSITORY]: "no repository",
-  71: "the repository has filters or hooks in its configuration, which are programs",
+  71: "the repository names filters or hooks, which are programs",
   72: "a merge, rebase or bisection is under way",
   73: "nothing changed",
   74: "another repository is inside (a submodule is one), whose changes are not seen",

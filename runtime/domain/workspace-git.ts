@@ -36,7 +36,7 @@ const PRELUDE = [ENVIRONMENT, IS_REPOSITORY, `git() { command git ${OPTIONS} "$@
 export function gitStatus(excluded: string): string {
   // The option counts more than .gitmodules, which may ask for the status of a submodule, with that one's filters.
   const status = `GIT_OPTIONAL_LOCKS=0 git status --porcelain=v1 --ignore-submodules=all -- . ${excluded}`;
-  return [PRELUDE, NO_PROGRAMS, status].join("\n");
+  return [PRELUDE, noPrograms(excluded), status].join("\n");
 }
 
 /** Exits as COMMIT_ENDS says. */
@@ -46,7 +46,7 @@ export function gitCommit({ agent, excluded }: { readonly agent: string; readonl
     PRELUDE,
     `export GIT_AUTHOR_NAME=${name} GIT_AUTHOR_EMAIL=cairn@localhost GIT_COMMITTER_NAME=${name} GIT_COMMITTER_EMAIL=cairn@localhost`,
     IN_PROGRESS,
-    NO_PROGRAMS,
+    noPrograms(excluded),
     `git add -A -- . ${excluded} || exit 1`,
     // The option counts more than .gitmodules, which may leave submodules out; the working tree of none is read.
     "if git diff --cached --quiet --ignore-submodules=none --no-ext-diff --no-textconv; then exit 73; fi",
@@ -60,9 +60,19 @@ const IN_PROGRESS = [
   "done",
 ].join("\n");
 
-/** Filters, and hooks that newer versions of git take from the configuration, whatever `core.hooksPath` is. */
-const NO_PROGRAMS =
-  "if git config --get-regexp '^(filter\\..*\\.(clean|process)|hook\\..*\\.command)$' > /dev/null; then exit 71; fi";
+/**
+ * Filters, and hooks that newer versions of git take from the configuration, whatever `core.hooksPath` is. Also a filter that a file
+ * has by its attributes alone: the configuration of the user may have its programs, as that of Git LFS, and without them git would
+ * store the file itself in place of a pointer. `filter` and `-filter` without a value name none.
+ */
+function noPrograms(excluded: string): string {
+  const attributes = `git ls-files -co --exclude-standard -z -- . ${excluded} 2> /dev/null | git check-attr --stdin -z filter 2> /dev/null`;
+  const values = "tr '\\n\\0' ' \\n' | sed -n 'n;n;p'";
+  return [
+    "if git config --get-regexp '^(filter\\..*\\.(clean|process)|hook\\..*\\.command)$' > /dev/null; then exit 71; fi",
+    `if ${attributes} | (export LC_ALL=C; ${values} | grep -qvxE 'unspecified|unset|set'); then exit 71; fi`,
+  ].join("\n");
+}
 
 /** git would look into another repository inside with that one's configuration, and a tree holds no more of it than a commit's id. */
 const NO_OTHER_REPOSITORY = [
@@ -81,7 +91,7 @@ export function gitSnapshot(excluded: string): string {
   return [
     PRELUDE,
     IN_PROGRESS,
-    NO_PROGRAMS,
+    noPrograms(excluded),
     "folder=$(mktemp -d) || exit 1; trap 'rm -rf \"$folder\"' EXIT",
     RUN,
     'if [ -f .git/index ]; then cp .git/index "$folder/index" || exit 1; fi',

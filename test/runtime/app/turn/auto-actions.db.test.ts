@@ -239,18 +239,19 @@ describeDatabase("auto-actions", (open) => {
   });
 
   it.each([
-    ["names a filter", "filter.x.clean"],
-    ["names a hook", "hook.x.command"],
-  ])("do not ask git where the configuration of the repository %s", async (_how, key) => {
+    ["a filter in its configuration", "filter.x.clean", ""],
+    ["a hook in its configuration", "hook.x.command", ""],
+    ["a filter for one of its files", "filter.x.smudge", "a.* filter=x\n"],
+  ])("do not ask git where the repository names %s", async (_how, key, attributes) => {
     const { harness, workspace, results } = await setUp({ git_check: true }, [[write("a.txt")]]);
     const git = repositoryIn(workspace);
     await git("init", "-q");
     await writeFile(join(workspace, "a.txt"), "1");
     await git("add", "-A");
     await git("config", key, "touch pwned; cat");
-    await writeFile(join(workspace, ".git/info/attributes"), "* filter=x\n");
+    await writeFile(join(workspace, ".git/info/attributes"), attributes);
     await harness.say("go");
-    expect(results().at(-1)).toMatch(/git_check: not run, the repository has filters or hooks in its configuration, /);
+    expect(results().at(-1)).toMatch(/git_check: not run, the repository names filters or hooks, /);
     expect(await readdir(workspace)).not.toContain("pwned");
   });
 
@@ -296,6 +297,7 @@ describeDatabase("auto-actions", (open) => {
     await run("git", ["config", "commit.gpgSign", "true"], { cwd: workspace });
     await run("git", ["config", "core.fsmonitor", "touch pwned; false"], { cwd: workspace });
     await writeFile(join(workspace, "secret"), "hunter2");
+    await writeFile(join(workspace, ".git/info/attributes"), "*.txt -filter\nsecret filter=x\n");
     await harness.say("go");
     await expect.poll(() => git("log", "--format=%s", "--all")).toMatch(new RegExp(afterTurn[0] ?? "^$"));
     await background.idle();
@@ -316,6 +318,10 @@ describeDatabase("auto-actions", (open) => {
     [
       "has hooks in its configuration",
       (folder: string) => run("git", ["config", "hook.x.command", "touch pwned"], { cwd: folder }),
+    ],
+    [
+      "has a file for Git LFS, whose filter is in the configuration of the user",
+      (folder: string) => writeFile(join(folder, ".gitattributes"), "*.txt filter=lfs diff=lfs merge=lfs -text\n"),
     ],
     [
       "has its objects and branches in another one",

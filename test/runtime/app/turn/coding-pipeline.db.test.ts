@@ -447,7 +447,17 @@ describeDatabase("the coding pipeline", (open) => {
         await writeFile(join(workspace, "add.sh"), "echo 1\n");
       },
       { allow_dirty: true },
-      /TOOL_REFUSED: \.: the repository has filters or hooks in its configuration, which are programs/,
+      /TOOL_REFUSED: \.: the repository names filters or hooks, which are programs/,
+    ],
+    [
+      "has a file for Git LFS, whose filter is in the configuration of the user",
+      async ({ git, workspace }) => {
+        await writeFile(join(workspace, ".gitattributes"), "*.sh filter=lfs diff=lfs merge=lfs -text\n");
+        await git("add", ".gitattributes");
+        await git("commit", "-q", "-m", "lfs");
+      },
+      {},
+      /TOOL_REFUSED: \.: the repository names filters or hooks, which are programs/,
     ],
     [
       "shows no new files by its configuration",
