@@ -1,18 +1,17 @@
-/** Commands of the shell itself: those that change what is known about it, and those that run text. */
+/** Commands of the shell itself: those that change its directory or its variables, and those that run text. */
 
 import { hasOption, type Invocation, operandsOf, optionValue } from "./inspection.ts";
 import { runStream, runText } from "./interpreters.ts";
 import { absolutePath, isStandardInput, readingOf } from "./paths.ts";
 import { checkReadPath } from "./reading.ts";
-import { assign, directoryOf, variableOf } from "./state.ts";
-import { SILENCE, type Stream, textStream } from "./streams.ts";
-import { COMPUTED, DIRECTORY, HOME, PROCESS, VALUE } from "./values.ts";
-import { COMMAND_IN_INDEX, define, HIDDEN_IN_INDEX, splitAssignment } from "./variables.ts";
+import { SILENCE, type Stream } from "./streams.ts";
+import { COMPUTED, HOME } from "./values.ts";
+import { COMMAND_IN_INDEX, define, HIDDEN_IN_INDEX } from "./variables.ts";
 
 /** Builtins that take names of variables, which may have an index, or that count. */
 const COUNTING = new Set("[ declare export let local mapfile printf read readonly test typeset unset wait".split(" "));
 
-/** What the builtin prints; null when the command is no builtin that is followed. */
+/** What the builtin prints; null when the command is none of these. */
 export function readBuiltin(invocation: Invocation): Stream | null {
   const { program, args, input, state } = invocation;
   if (COUNTING.has(program) && args.some((arg) => COMMAND_IN_INDEX.test(arg))) state.inspector.ask(HIDDEN_IN_INDEX);
@@ -21,15 +20,14 @@ export function readBuiltin(invocation: Invocation): Stream | null {
     case "pushd":
     case "popd": {
       const target = operandsOf(args)[0] ?? (program === "popd" ? "-" : HOME);
-      const back = (program === "cd" && variableOf(state, "OLDPWD")) || COMPUTED;
-      const from = directoryOf(state);
-      state.variables.set("OLDPWD", [from]);
+      const back = program === "cd" ? state.previous : COMPUTED;
       const reached = target === "-" ? back : target.includes(COMPUTED) ? COMPUTED : absolutePath(target, state);
-      state.variables.set(DIRECTORY, [reached]);
+      state.previous = state.directory;
+      state.directory = reached;
       return SILENCE;
     }
     case "pwd":
-      return textStream(`${directoryOf(state)}\n`);
+      return { text: state.directory, from: "program" };
     case "eval":
       return runText((args[0] === "--" ? args.slice(1) : args).join(" "), invocation);
     case "source":
@@ -53,52 +51,46 @@ export function readBuiltin(invocation: Invocation): Stream | null {
     case "readonly":
       if (hasOption(args, "n")) state.inspector.ask("a reference is another name of a variable");
       for (const definition of operandsOf(args)) {
-        const [name] = splitAssignment(definition);
-        if (/^(local|declare|typeset)$/.test(program) && !hasOption(args, "g") && state.locals?.has(name) === false)
-          state.locals.set(name, state.variables.get(name));
         define(definition, state);
-        // Other letters, keys or numbers than those that are written.
-        if (hasOption(args, "aAilu") && state.variables.has(name)) set(name, hasOption(args, "i") ? VALUE : COMPUTED);
+        // Other letters or keys than those that are written; `local x` hides what `x` was.
+        if (hasOption(args, "aAlu") || (program === "local" && !definition.includes("=")))
+          compute(definition.replace(/\+?=.*/s, ""));
       }
       return SILENCE;
-    case "unset":
-      for (const name of operandsOf(args)) state.variables.delete(name);
+    case "set":
+      if (args.includes("--") || (args.length > 0 && !/^[-+]/.test(args[0] ?? ""))) compute("@");
       return SILENCE;
-    case "set": {
-      const end = args.indexOf("--");
-      if (end !== -1) state.positional = args.slice(end + 1);
-      else if (args.length > 0 && !/^[-+]/.test(args[0] ?? "")) state.positional = args;
-      return SILENCE;
-    }
     case "shift":
-      state.positional = state.positional.slice(Number(args[0] ?? 1) || 1);
+      compute("@");
       return SILENCE;
     case "read": {
-      const names = operandsOf(args, "-d -i -n -N -p -t -u -a");
-      // One variable takes whole lines; which part of a line several take is left to a run, as other descriptors are.
-      const isWhole = names.length < 2 && !hasOption(args, "u") && (hasOption(args, "r") || !input.text.includes("\\"));
-      const lines = isWhole ? input.text.trim().split("\n") : [COMPUTED];
-      for (const name of [...names, optionValue(args, "-a") ?? "REPLY"]) set(name, ...lines);
+      const [name = "REPLY", ...others] = operandsOf(args, "-d -i -n -N -p -t -u -a");
+      // The names of a listing, one after another; what is read of anything else is computed.
+      const isListing =
+        input.from === "program" && others.length === 0 && !hasOption(args, "ua") && !/\s/.test(input.text);
+      state.variables.set(name, isListing ? input.text : COMPUTED, [program, ...args, input.text].join(" "));
+      for (const other of [...others, optionValue(args, "-a")]) if (other !== undefined) compute(other);
       return SILENCE;
     }
+    case "unset":
     case "mapfile":
     case "readarray":
     case "getopts":
-      for (const name of operandsOf(args, "-d -n -O -s -u -C -c")) set(name, COMPUTED);
+      for (const name of operandsOf(args, "-d -n -O -s -u -C -c")) compute(name);
       return null;
     case "printf": {
       const variable = optionValue(args.slice(0, 2), "-v");
-      if (variable === undefined) return null;
-      set(variable, COMPUTED);
-      return SILENCE;
+      if (variable !== undefined) compute(variable);
+      return null;
     }
     default:
       return null;
   }
 
-  function set(name: string, ...values: readonly string[]): void {
-    if (name.includes(COMPUTED)) define(name, state);
-    else assign(state, name, values);
+  function compute(name: string): void {
+    const isComputed = name.includes(COMPUTED);
+    if (isComputed) state.inspector.ask("which variable it sets is computed while it runs");
+    state.variables.set(isComputed ? "*" : name, COMPUTED, [program, ...args].join(" "));
   }
 }
 
@@ -111,6 +103,7 @@ function sourceFile(invocation: Invocation): Stream {
   runStream(stream, { ...invocation, program: "source" }, (text) => {
     runText(text, { ...invocation, program: "source" });
   });
-  if (stream.from === "file" && !path.startsWith(PROCESS)) state.sourced = true;
+  // It may set any variable.
+  state.variables.set("*", COMPUTED, path);
   return SILENCE;
 }

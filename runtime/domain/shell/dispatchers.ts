@@ -3,7 +3,7 @@
 import { posix } from "node:path";
 import { hasOption, type Invocation, operandsFrom, operandsOf, optionValue } from "./inspection.ts";
 import { checkPaths, DELETING, isStandardInput, readingOf, writeTo } from "./paths.ts";
-import { printedBy, type Stream } from "./streams.ts";
+import { PRINTED, SILENCE, type Stream } from "./streams.ts";
 import { COMPUTED, VALUE } from "./values.ts";
 
 const SSH_VALUED = "-b -c -D -E -e -F -i -J -L -l -m -o -p -R -S -W -w";
@@ -22,46 +22,40 @@ export function checkDispatcher(invocation: Invocation): Stream | null {
       const at = args.findIndex((arg) => /^(-x|-X|--exec|--exec-batch)$/.test(arg));
       if (args.some((arg) => arg.includes(COMPUTED))) state.inspector.ask("what it finds is computed while it runs");
       if (at === -1) return null;
-      // fd PATTERN PATH ... -x COMMAND: what it finds is somewhere below the paths, and hidden unless its ending is given.
-      const valued = "-e -t -E -d --extension --type";
-      const name = hasOption(args.slice(0, at), "e", "--extension") ? VALUE : `.${VALUE}`;
-      const paths = operandsOf(args.slice(0, at), valued).slice(1);
-      for (const path of paths.length > 0 ? paths : [""])
-        state.inspector.command([...args.slice(at + 1), posix.join(path, name)], state);
-      return printedBy(program);
+      // fd PATTERN PATH -x COMMAND: what it finds is below the path, and hidden unless its ending is given.
+      const options = args.slice(0, at);
+      const name = hasOption(options, "e", "--extension") ? VALUE : `.${VALUE}`;
+      const path = operandsOf(options, "-e -t -E -d --extension --type")[1] ?? "";
+      state.inspector.command([...args.slice(at + 1), posix.join(path, name)], state);
+      return PRINTED;
     }
     case "xargs":
     case "gxargs":
     case "parallel":
       checkXargs(invocation);
-      return printedBy(program);
-    case "ssh": {
-      const remote = operandsFrom(args, SSH_VALUED).slice(1);
-      if (remote.length > 0 || input.from === "command")
-        state.inspector.script(remote.length > 0 ? remote.join(" ") : input.text, state, input);
-      else askAboutPrinted(input);
+      return PRINTED;
+    case "ssh":
+    case "sqlite3": {
+      const remote = program === "ssh" ? operandsFrom(args, SSH_VALUED).slice(1) : [];
+      if (remote.length > 0) state.inspector.script(remote.join(" "), state, input);
+      else if (input !== SILENCE && input.from !== "file")
+        state.inspector.ask(`${program} runs the commands that it reads`);
       return null;
     }
-    case "sqlite3":
-      askAboutPrinted(input);
-      return null;
     case "make":
     case "gmake": {
       const file = optionValue(args, "-f", "--file", "--makefile");
-      const rules = file === undefined || isStandardInput(file) ? input : readingOf(file, state);
+      const rules = file !== undefined && !isStandardInput(file) ? readingOf(file, state) : input;
       if (file !== undefined && rules.from !== "file") state.inspector.ask("make runs what another command prints");
       return null;
     }
     default:
       return null;
   }
-
-  function askAboutPrinted({ from }: Stream): void {
-    if (typeof from === "object") state.inspector.ask(`${program} runs the commands that ${from.program} prints`);
-  }
 }
 
 const MAX_EXPRESSION = 500;
+const MAX_ITEMS = 100;
 const NARROWING = /^-(i?name|i?path|i?regex|i?wholename|type|size|[acm](time|min)|newer.*|empty|user|group|perm|inum)$/;
 
 /** The paths that find goes through: its start, and below it the name that it searches. */
@@ -92,30 +86,25 @@ function checkFind({ args, state }: Invocation): Stream {
         );
     }
   }
-  const names = args.some((arg) => /^-(printf|exec|execdir|ok|okdir)$/.test(arg))
-    ? COMPUTED
-    : found.map((path) => `${path}\n`).join("");
-  return printedBy("find", names);
+  const isListing = !args.some((arg) => /^-(printf|exec|execdir|ok|okdir)$/.test(arg));
+  return isListing ? { text: found.join("\n"), from: "program" } : PRINTED;
 }
 
+/** What is read, or listed behind `:::`, is put where `{}` stands, or behind the words. parallel is a shell for them. */
 function checkXargs({ program, args, state, input }: Invocation): void {
-  const replace =
-    optionValue(args, "-I", "--replace") ?? (program === "parallel" || args.includes("-i") ? "{}" : undefined);
+  const isParallel = program === "parallel";
+  const replace = optionValue(args, "-I", "--replace") ?? (isParallel || args.includes("-i") ? "{}" : "\0");
   const words = operandsFrom(args, XARGS_VALUED);
-  const listed = words.findIndex((word) => /^:{3,4}\+?$/.test(word));
-  const command = listed === -1 ? words : words.slice(0, listed);
-  const text = listed === -1 ? input.text : words.slice(listed + 1).join("\n");
-  // parallel hands its words to a shell; xargs starts the program itself.
-  const run = (line: readonly string[]) =>
-    program === "parallel" ? state.inspector.script(line.join(" "), state) : state.inspector.command(line, state);
-  if (replace !== undefined && command.some((word) => word.includes(replace))) {
-    const lines = text.split(/[\n\0]+/).filter((line) => line.trim() !== "");
-    for (const line of lines.length > 0 ? lines.slice(0, 50) : [COMPUTED])
-      run(command.map((word) => word.replaceAll(replace, line.trim())));
-  } else if (command.length > 0) {
-    // -d and quotes change where items end; white space and NUL are the ends that matter.
-    const items = text.split(/[\s\0]+/).filter((item) => item !== "");
-    const given = items.length > 0 ? items.slice(0, 200) : [COMPUTED];
-    run([...command, ...given.map((item) => item.replace(/^(["'])(.*)\1$/, "$2"))]);
-  } else if (program === "parallel") state.inspector.script(text === "" ? COMPUTED : text, state);
+  const end = words.findIndex((word) => /^:{3,4}\+?$/.test(word));
+  const command = end === -1 ? words : words.slice(0, end);
+  const given = end === -1 ? input.text.split(/[\s\0]+/) : words.slice(end + 1);
+  const items = given.filter((item) => item !== "").map((item) => item.replace(/^(["'])(.*)\1$/, "$2"));
+  if (items.length === 0) items.push(COMPUTED);
+  if (items.length > MAX_ITEMS) state.inspector.ask("what it is given is too much to be judged");
+  const lines = command.some((word) => word.includes(replace))
+    ? items.slice(0, MAX_ITEMS).map((item) => command.map((word) => word.replaceAll(replace, item)))
+    : [[...command, ...items.slice(0, MAX_ITEMS)]];
+  for (const line of lines)
+    if (isParallel) state.inspector.script(line.join(" "), state);
+    else if (command.length > 0) state.inspector.command(line, state);
 }

@@ -1,6 +1,6 @@
 /**
- * What a word of a script becomes when the shell expands it: braces, tilde, variables, substitutions whose output is
- * known, quotes and splitting. All else becomes a mark. Globs stay as they are written.
+ * What a word of a script becomes when the shell expands it: braces, tilde, plain variables, substitutions that hide
+ * nothing, quotes and splitting. All else becomes a mark. Globs stay as they are written.
  */
 
 import {
@@ -12,19 +12,13 @@ import {
   type Word,
   type WordPart,
 } from "unbash";
-import { matchesGlob } from "./glob.ts";
 import type { ShellState } from "./inspection.ts";
-import { assign, variableOf } from "./state.ts";
-import { printedBy, type Stream } from "./streams.ts";
-import { COMPUTED, isMarked, PROCESS, VALUE } from "./values.ts";
+import { PRINTED, SILENCE, type Stream } from "./streams.ts";
+import { COMPUTED, PROCESS, VALUE } from "./values.ts";
 import { COMMAND_IN_INDEX, HIDDEN_IN_INDEX } from "./variables.ts";
 
 export type Expander = ReturnType<typeof createExpander>;
 
-/** A pattern of letters, `*` and `?` that no quotes give another meaning. */
-const PLAIN_PATTERN = /^[\w./*?:@%+=, -]*$/;
-/** Finding the ends that a pattern matches takes quadratic time. */
-const MAX_REMOVAL_CHARS = 512;
 /** What the braces of one script may make in all: each of them is parsed once more with the text around it. */
 const MAX_BRACE_CHARS = 50_000;
 /** An escape, a text in quotes, or one character. */
@@ -38,7 +32,7 @@ interface Piece {
 
 /** `outputOf` inspects a substituted script and returns what it prints. `ask` is called for what cannot be followed. */
 export function createExpander(
-  outputOf: (script: ParsedScript, state: ShellState, input?: Stream) => string,
+  outputOf: (script: ParsedScript, state: ShellState, input: Stream) => string,
   ask: (reason: string) => void,
 ) {
   let braceChars = 0;
@@ -82,22 +76,24 @@ export function createExpander(
         return literal(part.value);
       case "Glob":
       case "BraceExpansion":
+        nestedScripts(part, state);
         return literal(part.text);
       case "ExtendedGlob":
+        nestedScripts(part, state);
         return literal(part.operator === "!" ? "*" : COMPUTED);
       case "DoubleQuoted":
       case "LocaleString":
         return { text: partsText(part.parts, state), split: part.parts.some(isList) };
       case "SimpleExpansion":
-        return { text: variableOf(state, part.text.slice(1)), split: !quoted };
+        return { text: state.variables.textOf(part.text.slice(1), state), split: !quoted };
       case "ParameterExpansion":
         return { text: parameterValue(part, state), split: !quoted };
       case "CommandExpansion":
-        return { text: part.script ? withoutLineEnds(outputOf(part.script, state)) : COMPUTED, split: !quoted };
+        return { text: part.script ? outputOf(part.script, state, SILENCE).trimEnd() : COMPUTED, split: !quoted };
       case "ProcessSubstitution": {
-        // `>(...)` reads what some command will print.
-        const from = part.operator === ">" ? printedBy("a command") : undefined;
-        return literal(PROCESS + (part.script ? outputOf(part.script, state, from) : COMPUTED));
+        // `>(...)` reads what some command prints.
+        if (part.script) outputOf(part.script, state, part.operator === ">" ? PRINTED : SILENCE);
+        return literal(PROCESS);
       }
       case "ArithmeticExpansion":
         nestedScripts(part, state);
@@ -108,18 +104,17 @@ export function createExpander(
   function parameterValue(part: ParameterExpansionPart, state: ShellState): string {
     const { parameter, operation, index, prefix } = part;
     const isElement = index !== undefined && index.text !== "@" && index.text !== "*";
-    if (isElement) nestedScripts(index, state);
-    const value = isElement ? COMPUTED : variableOf(state, parameter);
+    nestedScripts(part, state);
+    const value = isElement ? COMPUTED : state.variables.textOf(parameter, state);
     if (!prefix && !operation) return value;
     if (!prefix && operation?.type === "Default") {
-      const { operator, operand } = operation;
-      const chosen = withDefault(operator, value, state.variables.has(parameter), () => text(operand, state));
-      if (operator.endsWith("=")) assign(state, parameter, [chosen]);
-      return chosen;
+      const other = text(operation.operand, state);
+      if (operation.operator.endsWith("=")) state.variables.set(parameter, COMPUTED, part);
+      return withDefault(operation.operator, value, other, state.variables.isUnset(parameter));
     }
-    if (!prefix && operation?.type === "Remove" && PLAIN_PATTERN.test(operation.operand.text))
-      return withoutMatch(value, operation.operand.text, operation.operator);
-    nestedScripts(part, state);
+    if (!prefix && operation?.type === "Remove") return withoutEnd(value, operation.operand.text, operation.operator);
+    // The parser ends a pattern at the first slash, also where that is in a command.
+    if (/\$\(|`/.test(part.text)) ask("a command is hidden in what changes a variable");
     if (operation?.type === "Transform" && operation.operand.text === "P") ask("a variable is expanded as a script is");
     return prefix === "#" ? VALUE : COMPUTED;
   }
@@ -127,7 +122,7 @@ export function createExpander(
   /** Inspects the scripts inside of a node that is not expanded: tests, arithmetic. */
   function nestedScripts(node: SyntaxNode, state: ShellState): void {
     forEachChild(node, (child) => {
-      if (child.type === "Script") outputOf(child, state);
+      if (child.type === "Script") outputOf(child, state, SILENCE);
       else if (child.type === "Word" && COMMAND_IN_INDEX.test(child.value)) ask(HIDDEN_IN_INDEX);
       else if (child.type !== "CompoundList") nestedScripts(child, state);
     });
@@ -185,29 +180,21 @@ function join(pieces: readonly Piece[]): readonly string[] {
   return pieces.some(({ text, split }) => split && text.includes(COMPUTED)) ? [...words, COMPUTED] : words;
 }
 
-/** `${x:-other}` and its like. With a colon an empty value counts as none; a marked one may be empty. */
-function withDefault(operator: string, value: string, isSet: boolean, other: () => string): string {
-  const counts = operator.startsWith(":") ? value !== "" : isSet || value !== "";
-  const isDoubtful = isSet && operator.startsWith(":") && isMarked(value);
-  if (operator.endsWith("?")) return counts ? value : COMPUTED;
-  const chosen = operator.endsWith("+") === counts ? other() : counts ? value : "";
-  // Read also where it may not be chosen: it may hold a script.
-  return isDoubtful ? (other() === "" && counts ? value : COMPUTED) : chosen;
+/** `${x:-other}` and its like. */
+function withDefault(operator: string, value: string, other: string, isUnset: boolean): string {
+  if (operator.endsWith("+") || value.includes(COMPUTED)) return COMPUTED;
+  if (value !== "") return value !== VALUE || isUnset ? value : COMPUTED;
+  if (operator.endsWith("?")) return COMPUTED;
+  return isUnset || operator.startsWith(":") ? other : COMPUTED;
 }
 
-/** `${x#pattern}`, `${x%pattern}`: people change the ends of names of files so. */
-function withoutMatch(value: string, pattern: string, operator: string): string {
-  if (isMarked(value + pattern) || value.length + pattern.length > MAX_REMOVAL_CHARS)
-    return value === VALUE ? VALUE : COMPUTED;
-  const lengths = Array.from({ length: value.length + 1 }, (_, length) => length);
-  if (operator.length === 2) lengths.reverse();
-  for (const length of lengths) {
-    const [part, rest] = operator.startsWith("#")
-      ? [value.slice(0, length), value.slice(length)]
-      : [value.slice(value.length - length), value.slice(0, value.length - length)];
-    if (matchesGlob(pattern, part)) return rest;
-  }
-  return value;
+/** `${x%.js}`, `${x%.*}`, `${x#v}`: people change the ends of names of files so. */
+function withoutEnd(value: string, pattern: string, operator: string): string {
+  if (value === VALUE) return VALUE;
+  if (operator === "%" && pattern === ".*" && !value.includes(COMPUTED)) return value.replace(/\.[^.]*$/, "");
+  if (!/^[\w./-]+$/.test(pattern) || value.includes(COMPUTED)) return COMPUTED;
+  if (operator.startsWith("#")) return value.startsWith(pattern) ? value.slice(pattern.length) : value;
+  return value.endsWith(pattern) ? value.slice(0, -pattern.length) : value;
 }
 
 /** `~`, `~/x`, and the same as the value of what looks like an assignment (`of=~/x`). */
@@ -215,14 +202,8 @@ function expandTilde(written: string, value: string, state: ShellState): string 
   const start = /^(?:\w+=)?(?=~)/.exec(written)?.[0];
   if (start === undefined) return value;
   const [, prefix = "", rest = ""] = /^([^/:]*)(.*)$/s.exec(value.slice(start.length)) ?? [];
-  const variable = { "~": "HOME", "~+": "PWD", "~-": "OLDPWD" }[prefix];
-  const named = prefix === "~root" ? "/root" : `/home/${prefix.slice(1)}`;
-  return start + (variable === undefined ? named : variableOf(state, variable)) + rest;
-}
-
-/** As the shell does with what a substitution printed. (A regular expression takes quadratic time for many line ends.) */
-function withoutLineEnds(text: string): string {
-  let end = text.length;
-  while (text[end - 1] === "\n") end -= 1;
-  return text.slice(0, end);
+  if (prefix === "~" || prefix === "~+")
+    return start + state.variables.textOf(prefix === "~" ? "HOME" : "PWD", state) + rest;
+  if (prefix === "~-") return COMPUTED;
+  return start + (prefix === "~root" ? "/root" : `/home/${prefix.slice(1)}`) + rest;
 }

@@ -1,7 +1,7 @@
 /** What passes between the reader of a script and the rules for single programs, and how those see options. */
 
+import type { Variables } from "./state.ts";
 import type { Stream } from "./streams.ts";
-import type { VALUE } from "./values.ts";
 
 export interface Finding {
   /** `refuse`: known to be dangerous. `ask`: undecidable here; a person has to decide. */
@@ -12,15 +12,15 @@ export interface Finding {
 /** What is known about a shell while its script is read instead of run. */
 export interface ShellState {
   readonly inspector: Inspector;
-  /** Possible values; an array's elements are one text. Where there are several, a command is read with each of them. */
-  variables: Map<string, readonly string[]>;
-  positional: readonly string[];
-  /** What a variable is that nothing sets: empty, or the owner's; null where it may be either. */
-  unset: "" | typeof VALUE | null;
-  /** True once another file was sourced, or a variable set whose name is not known: any may have any value. */
-  sourced: boolean;
-  /** In a function: its own variables, with the values that they have outside of it. */
-  readonly locals?: Map<string, readonly string[] | undefined>;
+  readonly variables: Variables;
+  /** Absolute; COMPUTED where it may be any. */
+  directory: string;
+  /** Where `cd -` leads. */
+  previous: string;
+  /** The function whose body is read. */
+  readonly within: string | null;
+  /** Whether it runs beside something else, in a pipeline or in the background. */
+  readonly spawned: boolean;
 }
 
 /** One command with its words expanded. */
@@ -35,8 +35,8 @@ export interface Invocation {
 /** What the reader offers to a rule. */
 export interface Inspector {
   readonly workspace: string;
-  /** What the script wrote to files, by absolute path. */
-  readonly files: Map<string, Stream>;
+  /** Files that the script writes, as absolute paths: what is in them only a run shows. */
+  readonly written: Set<string>;
   refuse(reason: string): void;
   ask(reason: string): void;
   /** Does `work` when the rest of the script has been read: what a trap runs, it runs last. */
@@ -45,9 +45,9 @@ export interface Inspector {
   certain(work: () => void): void;
   /** What `work` finds may never be run: where it is known to be dangerous, it is asked about. */
   doubtful(work: () => void): void;
-  /** Reads `text` as a script, in a shell of its own that starts as `state`; what it prints. Where `text` is computed, it asks. */
+  /** Reads `text` as a script, in a shell of its own; what it prints. Where a part of `text` is computed, it asks. */
   script(text: string, state: ShellState, input?: Stream): Stream;
-  /** The same in this very shell: it keeps what the text changes. */
+  /** The same in this very shell. */
   evaluate(text: string, state: ShellState, input?: Stream): Stream;
   /** Reads one command given as its words; what it prints. */
   command(words: readonly string[], state: ShellState, input?: Stream): Stream;

@@ -3,8 +3,8 @@
 import { inspectCode } from "./code.ts";
 import { byProgram, type Invocation, operandsFrom, optionValue } from "./inspection.ts";
 import { isStandardInput, readingOf } from "./paths.ts";
-import { printedBy, type Stream } from "./streams.ts";
-import { COMPUTED, isMarked, VALUE } from "./values.ts";
+import { PRINTED, type Stream } from "./streams.ts";
+import { COMPUTED, isMarked } from "./values.ts";
 
 const SHELL = /^(a|ba|c|da|fi|k|mk|rba|tc|z|pw)?sh$/;
 /** Interpreters, with the options that take the next word with them. */
@@ -62,12 +62,11 @@ export function checkInterpreter(invocation: Invocation): Stream | null {
   // What is written like a file is taken for one, too: `python3 -B x.py`.
   const isFile = first !== undefined && !(isCode(first, options.length) && (CODE.test(first) || isMarked(first)));
   const file = given ?? (isFile ? first : undefined);
-  if (isProgram || (codes.length > 0 && file === undefined)) return printedBy(program);
+  if (isProgram || (codes.length > 0 && file === undefined)) return PRINTED;
   const fromInput = isShell && options.some((option) => /^-[a-zA-Z]*s/.test(option));
   const stream = fromInput || file === undefined || isStandardInput(file) ? input : readingOf(file, state);
-  const positional = ["", ...(fromInput ? operands : operands.slice(1))];
-  runStream(stream, invocation, (text) => runCode(text, positional, invocation, isShell));
-  return printedBy(program);
+  runStream(stream, invocation, (text) => runCode(text, fromInput ? operands : operands.slice(1), invocation, isShell));
+  return PRINTED;
 }
 
 /** What is run out of a file or a pipe: text of the command is judged, a file that was there is run as it is. */
@@ -77,22 +76,23 @@ export function runStream(
   run: (text: string) => void,
 ): void {
   if (from === "command") run(text);
-  else if (from !== "file")
-    state.inspector.refuse(`${program} runs what ${from.program} prints without anyone having looked at it`);
+  else if (from === "program")
+    state.inspector.refuse(`${program} runs what another program prints without anyone having looked at it`);
+  else if (from === "unknown") state.inspector.ask(`what ${program} runs is not there before the command runs`);
 }
 
-/** Text that becomes a command: inspected where it is constant, refused where nobody could have seen its beginning. */
-export function runText(text: string, { program, state, input }: Invocation): Stream {
-  if (!/^\s*[\ue000\ue003]/.test(text)) return state.inspector.evaluate(text, state, input);
-  state.inspector.refuse(`${program} runs text that is computed while the command runs`);
-  return printedBy(program);
+/** Text that becomes a command of this very shell. */
+export function runText(text: string, { state, input }: Invocation): Stream {
+  return state.inspector.evaluate(text, state, input);
 }
 
 function runCode(text: string, operands: readonly string[], invocation: Invocation, isShell: boolean): Stream {
-  // `sh -c text name first second`: the first operand is $0.
-  const state = { ...invocation.state, variables: new Map(invocation.state.variables), positional: operands.slice(1) };
-  if (operands[0] !== undefined) state.variables.set("0", [operands[0]]);
-  if (isShell || text.trim() === COMPUTED || text.trim() === VALUE) return runText(text, { ...invocation, state });
-  inspectCode(text, state);
-  return printedBy(invocation.program);
+  const { state, input } = invocation;
+  if (!isShell) {
+    inspectCode(text, state);
+    return PRINTED;
+  }
+  // `sh -c text name first second`
+  if (operands.length > 0) state.variables.set("@", COMPUTED, text);
+  return state.inspector.script(text, state, input);
 }

@@ -5,11 +5,10 @@
 
 import { posix } from "node:path";
 import { isWithin } from "../workspace-path.ts";
-import { hasOption, type Invocation, operandsOf, type ShellState } from "./inspection.ts";
-import { isStandardInput, readingOf } from "./paths.ts";
+import { hasOption, type Invocation, operandsOf } from "./inspection.ts";
+import { readingOf } from "./paths.ts";
 import { isSecretPath } from "./secrets.ts";
-import { directoryOf } from "./state.ts";
-import { concatenate, printedBy, SILENCE, type Stream, textStream } from "./streams.ts";
+import { FILE, PRINTED, type Stream } from "./streams.ts";
 import { COMPUTED, VALUE } from "./values.ts";
 
 /** They print numbers, dates or names of the machine, with arguments of this form (a blank stands before each). */
@@ -31,46 +30,29 @@ const GIT_VALUES = [
 
 export function outputOf(invocation: Invocation): Stream {
   const { program, args, input, state } = invocation;
-  if (/^(true|false|:|test|\[|mkdir|touch|sleep)$/.test(program)) return SILENCE;
-  switch (program) {
-    case "echo":
-      return textStream(echoed(args));
-    case "printf":
-      return textStream(formatted(args[0] === "--" ? args.slice(1) : args));
-    case "tee":
-      return input;
-    case "cat": {
-      const files = args.filter((arg) => arg === "-" || !arg.startsWith("-"));
-      if (files.length === 0) return input;
-      return files.map((file) => (isStandardInput(file) ? input : readingOf(file, state))).reduce(concatenate);
-    }
+  if (program === "echo" && !args.some((arg) => /^-[neE]|\\/.test(arg)))
+    return { text: args.join(" "), from: "command" };
+  if (program === "cat" && !args.some((arg) => arg.startsWith("-"))) {
+    if (args.length === 0) return input;
+    return args.every((file) => readingOf(file, state) === FILE) ? FILE : PRINTED;
   }
-  const names = args.some((arg) => arg.includes(COMPUTED)) ? undefined : namesOf(invocation);
-  return printedBy(program, names === undefined ? COMPUTED : `${names}\n`);
-}
-
-/** What `echo` prints. Some shells read escapes without the option, too. */
-function echoed(args: readonly string[]): string {
-  const first = args.findIndex((arg) => !/^-[neE]+$/.test(arg));
-  const text = first === -1 ? "" : args.slice(first).join(" ");
-  if (text.includes("\\")) return text + COMPUTED;
-  return args.slice(0, first).some((option) => option.includes("n")) ? text : `${text}\n`;
-}
-
-/** What `printf` prints for a format of plain text, or of `%s` alone. */
-function formatted([format = "", ...values]: readonly string[]): string {
-  const plain = format.replaceAll("\\n", "\n").replaceAll("\\t", "\t");
-  if (/^%s\n?$/.test(plain)) return values.map((value) => plain.replace("%s", () => value)).join("");
-  return /[%\\]/.test(plain) ? COMPUTED : plain;
+  if (args.some((arg) => arg.includes(COMPUTED))) return PRINTED;
+  return { text: namesOf(invocation) ?? COMPUTED, from: "program" };
 }
 
 /** Names, or a value that hides nothing; undefined where the output may be anything. */
 function namesOf({ program, args, input, state }: Invocation): string | undefined {
   const operands = operandsOf(args);
   const [only = ""] = operands;
-  const listed = typeof input.from === "object" && input.text !== COMPUTED ? input.text.trim() : undefined;
+  const listed = input.from === "program" && !input.text.includes(COMPUTED) ? input.text : undefined;
   const text = [program, ...args].join(" ").replaceAll(VALUE, "x");
+  // Nothing leads git and npm elsewhere.
+  const isInProject = !state.variables.namesProject && isWithin(state.inspector.workspace, state.directory);
   switch (program) {
+    case ":":
+    case "true":
+    case "test":
+      return "";
     case "ls": {
       // The names of what is there: everything, or what the operands name.
       const named = operandsOf(args, "-I -w -T").filter((path) => path !== "." && path !== "./");
@@ -95,11 +77,14 @@ function namesOf({ program, args, input, state }: Invocation): string | undefine
     case "grep":
     case "rg":
       return grepped(args, listed);
+    case "head":
+    case "tail":
+    case "sort":
+    case "uniq":
+      // By characters (-c) they print parts of names.
+      return /( -\w*c| --b)/.test(text) || operandsOf(args, "-n -k -t").length > 0 ? undefined : listed;
   }
-  // By characters (-c) they print parts of names.
-  if (/^(head|tail|sort|uniq)$/.test(program))
-    return /( -\w*c| --b)/.test(text) || operandsOf(args, "-n -k -t").length > 0 ? undefined : listed;
-  if (/^(npm (root|prefix)|git rev-parse --show-toplevel)$/.test(text) && isInProject(state))
+  if (/^(npm (root|prefix)|git rev-parse --show-toplevel)$/.test(text) && isInProject)
     return state.inspector.workspace + (only === "root" ? "/node_modules" : "");
   if (VALUES.some((form) => form.test(text))) return VALUE;
   return GIT_VALUES.some((form) => form.test(text)) && args.every(isInside) ? VALUE : undefined;
@@ -119,10 +104,4 @@ function grepped(args: readonly string[], listed: string | undefined): string | 
 /** A word that names nothing outside of the directory, and no secret. */
 function isInside(word: string): boolean {
   return !/^[/~]|(^|\/)\.\.(\/|$)/.test(word) && !isSecretPath(word);
-}
-
-/** Whether git and npm find the project of the workspace: nothing leads them elsewhere. */
-function isInProject(state: ShellState): boolean {
-  const isLed = [...state.variables.keys()].some((name) => /^(GIT_|npm_config_)/i.test(name));
-  return !isLed && isWithin(state.inspector.workspace, directoryOf(state));
 }

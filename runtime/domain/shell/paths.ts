@@ -2,25 +2,27 @@
 
 import { posix } from "node:path";
 import { isWithin } from "../workspace-path.ts";
-import { isGlob, matchesGlob } from "./glob.ts";
+import { matchesGlob } from "./glob.ts";
 import type { ShellState } from "./inspection.ts";
-import { directoryOf } from "./state.ts";
-import { FILE, printedBy, type Stream, textStream } from "./streams.ts";
+import { FILE, type Stream, UNKNOWN } from "./streams.ts";
 import { COMPUTED, HOME, MAX_PATH_CHARS, PROCESS, VALUE } from "./values.ts";
 
-/** Absolute and normalised. */
-export function absolutePath(path: string, state: ShellState): string {
-  return posix.isAbsolute(path) ? posix.normalize(path) : posix.join(directoryOf(state), path);
+/** Absolute and normalised; below a directory that is computed, as it is written. */
+export function absolutePath(path: string, { directory }: ShellState): string {
+  if (posix.isAbsolute(path)) return posix.normalize(path);
+  return directory.includes(COMPUTED) ? `${COMPUTED}/${path}` : posix.join(directory, path);
 }
 
-/** What is read from this path: a process substitution, a file of the script's own making, or one that was there. */
+/** What is read from this path: what the script itself makes is not known, and a file that was there is as it is. */
 export function readingOf(path: string, state: ShellState): Stream {
-  const { files } = state.inspector;
-  if (path.startsWith(PROCESS)) return textStream(path.slice(PROCESS.length));
-  const absolute = absolutePath(path, state);
-  if (/^(\/dev|\/proc\/[^/]+)\/fd\//.test(absolute)) return printedBy("another descriptor");
-  const named = isGlob(absolute) ? [...files.keys()].find((name) => matchesGlob(absolute, name)) : absolute;
-  return files.get(named ?? absolute) ?? FILE;
+  const isDescriptor = /^(\/dev|\/proc\/[^/]+)\/fd\//.test(absolutePath(path, state));
+  return path.startsWith(PROCESS) || isDescriptor || isWritten(path, state) ? UNKNOWN : FILE;
+}
+
+/** Whether the script writes a file of that name, in whatever directory. */
+export function isWritten(path: string, { inspector }: ShellState): boolean {
+  const name = posix.basename(path);
+  return [...inspector.written].some((file) => file === path || matchesGlob(name, posix.basename(file)));
 }
 
 /** Whether the path is the standard input under another name. */
@@ -107,7 +109,7 @@ export function checkPaths(paths: readonly string[], state: ShellState, deed: De
   for (const path of paths) {
     const territory = territoryOf(path, state);
     const reason = territory && deed.reasons[territory];
-    const from = path === "" || path.startsWith("/") ? "" : directoryOf(state);
+    const from = path === "" || path.startsWith("/") ? "" : state.directory;
     if (reason) inspector.refuse(reason);
     else if (deed === WRITING && path.length <= MAX_PATH_CHARS && STARTUP_FILES.test(absolutePath(path, state)))
       inspector.refuse("it would change what runs at the next login");
@@ -117,8 +119,8 @@ export function checkPaths(paths: readonly string[], state: ShellState, deed: De
   }
 }
 
-/** The same for what it writes to. With `content` the files are judged by it when the script runs them later. */
-export function writeTo(paths: readonly string[], state: ShellState, content?: Stream): void {
+/** The same for what it writes to; a file that is written is not run afterwards without a question. */
+export function writeTo(paths: readonly string[], state: ShellState): void {
   checkPaths(paths, state, WRITING);
-  if (content) for (const path of paths) state.inspector.files.set(absolutePath(path, state), content);
+  for (const path of paths) state.inspector.written.add(absolutePath(path, state));
 }

@@ -10,11 +10,9 @@ import {
   checkPaths,
   DELETING,
   type Deed,
-  isStandardInput,
   MOVING,
   PERMITTING,
   readable,
-  readingOf,
   territoryOf,
   WRITING,
   writeTo,
@@ -22,8 +20,8 @@ import {
 import { checkReading, GIT_VALUED, isText } from "./reading.ts";
 import { isSecretPath } from "./secrets.ts";
 import { checkSed } from "./sed.ts";
-import { FILE, printedBy, type Stream } from "./streams.ts";
-import { COMPUTED, DIRECTORY, HOME, isMarked } from "./values.ts";
+import type { Stream } from "./streams.ts";
+import { COMPUTED, HOME, isMarked } from "./values.ts";
 import { define } from "./variables.ts";
 import { unwrap } from "./wrappers.ts";
 
@@ -109,12 +107,11 @@ const RULES = byProgram<Rule>({
     const [first = "", ...others] = operandsOf(args, program === "setfacl" ? "-m -M -X" : "");
     checkPaths(isMarked(first) ? others : [first, ...others], state, PERMITTING);
   },
-  dd: ({ args, state, input }) => {
-    const [source = "-", target] = ["if=", "of="].map((name) => args.find((arg) => arg.startsWith(name))?.slice(3));
-    if (target !== undefined) writeTo([target], state, contentOf(source, { state, input }));
+  dd: ({ args, state }) => {
+    for (const arg of args) if (arg.startsWith("of=")) writeTo([arg.slice(3)], state);
   },
-  tee: ({ args, state, input }) => writeTo(operandsOf(args), state, input),
-  mkfifo: ({ args, state }) => writeTo(operandsOf(args, "-m"), state, printedBy("another command")),
+  tee: ({ args, state }) => writeTo(operandsOf(args), state),
+  mkfifo: ({ args, state }) => writeTo(operandsOf(args, "-m"), state),
   "sed gsed": ({ args, state }) => checkSed(args, state),
   "cp install ln": copy,
   "tar bsdtar gtar": ({ args, state }) => {
@@ -140,7 +137,7 @@ const RULES = byProgram<Rule>({
     }
   },
   git: ({ args, state }) => {
-    if ([...state.inspector.files.keys()].some((path) => path.includes("/.git/")))
+    if ([...state.inspector.written].some((path) => path.includes("/.git/")))
       state.inspector.ask("git may run what the command writes below .git");
     const [verb = ""] = operandsOf(args, GIT_VALUED);
     // In another repository it deletes what is there.
@@ -177,11 +174,10 @@ export function checkInvocation(invocation: Invocation): Stream | null {
 
   const inner = unwrap(program, args);
   if (inner) {
-    const own = program === "env" ? { ...state, variables: new Map(state.variables) } : state;
     const options = args.slice(0, args.length - inner.length);
-    if (program === "env") for (const arg of options) define(arg, own);
+    if (program === "env") state.variables.block(() => options.map((arg) => define(arg, state)));
     const directory = program === "env" ? optionValue(options, "-C", "--chdir") : undefined;
-    if (directory !== undefined) own.variables.set(DIRECTORY, [absolutePath(directory, state)]);
+    const own = directory === undefined ? state : { ...state, directory: absolutePath(directory, state) };
     if (inner.length > 0) return state.inspector.command(inner, own, input);
   }
 
@@ -216,7 +212,8 @@ function checkOutputs({ program, args, state }: Invocation): void {
       ...[...paths, ...inline, ...urls.map((url) => posix.basename(url))].map((path) => posix.join(directory, path)),
     );
   }
-  writeTo(paths, state, COMPILERS.includes(program) ? undefined : printedBy(program));
+  if (COMPILERS.includes(program)) checkPaths(paths, state, WRITING);
+  else writeTo(paths, state);
 }
 
 /** Whether the program is a wrapper is not known: a word that names a program may begin a command, also inside of a text. */
@@ -232,25 +229,12 @@ function checkGiven({ args, state, input }: Invocation): void {
   for (const text of texts) state.inspector.doubtful(() => inspectLiteral(text, state, input));
 }
 
-function copy(invocation: Invocation): void {
-  const { args, state } = invocation;
+function copy({ args, state }: Invocation): void {
   const given = optionValue(args, "-t", "--target-directory");
   const operands = operandsOf(args, "-t --target-directory -m -o -g -S");
   const target = given ?? operands.at(-1);
   if (target === undefined) return;
-  writeTo([target], state);
-  for (const source of given === undefined ? operands.slice(0, -1) : operands) {
-    const content = contentOf(source, invocation);
-    // Whether the target is a directory is not known: the copy may be in it.
-    const copies = [posix.join(target, posix.basename(source)), ...(given === undefined ? [target] : [])];
-    writeTo(copies, state, content);
-  }
-}
-
-/** What a copy of the file holds where that is not a file of the workspace, which may be run as it is. */
-function contentOf(source: string, { state, input }: Pick<Invocation, "state" | "input">) {
-  const content = isStandardInput(source) ? input : readingOf(source, state);
-  if (content !== FILE) return content;
-  const territory = territoryOf(source, state);
-  return territory === "system" || territory === "device" ? printedBy(readable(source)) : undefined;
+  const sources = given === undefined ? operands.slice(0, -1) : operands;
+  // Whether the target is a directory is not known: the copy may be in it.
+  writeTo([target, ...sources.map((source) => posix.join(target, posix.basename(source)))], state);
 }

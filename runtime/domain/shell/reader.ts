@@ -1,52 +1,69 @@
 /**
- * Reads a script as the shell would run it, without running it: statement by statement, with variables that are set to
- * text, directories and functions followed, and every command shown to the rules. What a run would compute is a mark.
+ * Shows every command of a script to the rules, whatever the control flow, in the order in which they are written. Only
+ * what the script says plainly is followed: variables that it sets once to text, and `cd` outside of branches and loops.
  */
 
 import { posix } from "node:path";
-import {
-  type AndOr,
-  type Assignment,
-  type Command,
-  forEachChild,
-  type ParsedScript,
-  parse,
-  type SyntaxNode,
-} from "unbash";
+import { type Assignment, type Command, forEachChild, type ParsedScript, parse, type SyntaxNode } from "unbash";
 import { isWithin } from "../workspace-path.ts";
 import { readBuiltin } from "./builtins.ts";
 import { createExpander } from "./expand.ts";
 import { isGlob } from "./glob.ts";
 import type { Finding, Inspector, ShellState } from "./inspection.ts";
-import { runStream } from "./interpreters.ts";
 import { outputOf } from "./outputs.ts";
-import { absolutePath } from "./paths.ts";
+import { absolutePath, isWritten } from "./paths.ts";
 import { checkInvocation } from "./programs.ts";
 import { redirect } from "./redirections.ts";
-import { assign, initialState, isUnset, mergeInto, PATH, variableOf } from "./state.ts";
-import { concatenate, either, FILE, printedBy, SILENCE, type Stream } from "./streams.ts";
-import { COMPUTED, DIRECTORY, HOME, isMarked, MAX_PATH_CHARS, PROCESS, VALUE } from "./values.ts";
+import { createVariables, type Facts, noFacts } from "./state.ts";
+import { concatenate, PRINTED, SILENCE, type Stream, UNKNOWN } from "./streams.ts";
+import { COMPUTED, HOME, isMarked, MAX_PATH_CHARS, PROCESS, VALUE } from "./values.ts";
 import { checkVariable } from "./variables.ts";
 
-/** A script that takes more steps than this is left to a person's decision: nodes, words and copies of variables. */
-const MAX_STEPS = 60_000;
+/** A script that takes more steps than this is left to a person's decision: nodes and words. */
+const MAX_STEPS = 45_000;
 const STEPS_OF_COMMAND = 10;
 const MAX_DEPTH = 40;
+/** A function that is called in more directories than these is read as if it were called in any. */
+const MAX_STARTS = 4;
+/** Where `cd -` leads as long as there was no `cd`. */
+const UNMOVED = `${COMPUTED}/`;
+/** What a function reads, when it is called. */
+const CALLERS_INPUT: Stream = { ...UNKNOWN };
 const STARTS_ITSELF = "it starts itself over and over (fork bomb)";
-/** A command is read so often at most, with other values of its variables each time. */
-const MAX_READINGS = 16;
-const MAX_ROUNDS = 3;
 
 /** All findings, the first of each reason only. */
 export function readScript(text: string, directory: string, workspace: string): readonly Finding[] {
+  const facts = noFacts();
+  const parsed = new Map<string, ParsedScript>();
+  const scriptOf = (source: string) => {
+    const script = parsed.get(source) ?? parse(source);
+    parsed.set(source, script);
+    return script;
+  };
+  const read = (unset: "" | typeof VALUE) => readOnce(text, { directory, workspace, facts, scriptOf, unset });
+  // First to find out what is set and defined where, then to judge; both without and with a value of the variables that
+  // nothing sets.
+  if (read(VALUE).usesUnset) read("");
+  const given = read(VALUE);
+  return given.usesUnset ? [...given.findings, ...read("").findings] : given.findings;
+}
+
+interface Reading {
+  readonly directory: string;
+  readonly workspace: string;
+  readonly facts: Facts;
+  readonly scriptOf: (source: string) => ParsedScript;
+  readonly unset: "" | typeof VALUE;
+}
+
+function readOnce(text: string, { directory, workspace, facts, scriptOf, unset }: Reading) {
   const findings = new Map<string, Finding>();
-  const functions = new Map<string, SyntaxNode>();
-  const calls: { readonly body: SyntaxNode; readonly words: string; readonly spawned: number }[] = [];
   const postponed: (() => void)[] = [];
+  /** Functions that are there for certain. */
+  const defined = new Set<string>();
+  const variables = createVariables(facts, unset);
   let certainOnly = 0;
   let doubtful = 0;
-  /** Pipelines and background jobs around what is read. */
-  let spawned = 0;
   let steps = 0;
   let depth = 0;
   const note = (action: Finding["action"], reason: string) => {
@@ -54,7 +71,7 @@ export function readScript(text: string, directory: string, workspace: string): 
   };
   const inspector: Inspector = {
     workspace,
-    files: new Map(),
+    written: facts.written,
     refuse: (reason) => note(doubtful === 0 ? "refuse" : "ask", reason),
     ask: (reason) => {
       if (certainOnly === 0) note("ask", reason);
@@ -70,27 +87,21 @@ export function readScript(text: string, directory: string, workspace: string): 
       doubtful -= 1;
     },
     later: (work) => postponed.push(work),
-    script: (source, state, input) => inspector.evaluate(source, copyOf(state), input),
+    script: (source, state, input) => apart(state, (inner) => inspector.evaluate(source, inner, input)),
     evaluate(source, state, input = SILENCE) {
       if (source.includes(COMPUTED)) inspector.ask("a part of the text that it runs is computed while it runs");
-      return script(parse(source), state, input);
+      return script(scriptOf(source), state, input);
     },
     command: (words, state, input = SILENCE) => program(words, state, input),
   };
   const expander = createExpander(
-    (substituted, state, input = SILENCE) => script(substituted, copyOf(state), input).text,
+    (substituted, state, input) => apart(state, (inner) => script(substituted, inner, input)).text,
     (reason) => inspector.ask(reason),
   );
 
-  function script(parsed: ParsedScript, state: ShellState, input: Stream): Stream {
-    if (parsed.errors?.length) inspector.ask("the shell syntax could not be understood");
-    return inOrder(parsed.commands, (node) => visit(node, state, input));
-  }
-
-  /** A shell of its own that starts as a copy; of many variables each copy takes its time. */
-  function copyOf(state: ShellState): ShellState {
-    steps += state.variables.size >> 4;
-    return { ...state, variables: new Map(state.variables) };
+  function script({ commands, errors }: ParsedScript, state: ShellState, input: Stream): Stream {
+    if (errors?.length) inspector.ask("the shell syntax could not be understood");
+    return inOrder(commands, (node) => visit(node, state, input));
   }
 
   /** Does what takes so many steps, unless it is too much. */
@@ -115,217 +126,175 @@ export function readScript(text: string, directory: string, workspace: string): 
     switch (node.type) {
       case "Statement":
         if (!node.background) return visit(node.command, state, input);
-        return inParallel(() => visit(node.command, copyOf(state), input));
+        return apart(state, (inner) => visit(node.command, { ...inner, spawned: true }, input));
       case "CompoundList":
         return inOrder(node.commands, (command) => visit(command, state, input));
-      case "AndOr":
-        return andOr(node, state, input);
+      case "AndOr": {
+        const [first, ...others] = node.commands;
+        const output = first ? visit(first, state, input) : SILENCE;
+        // What comes after `&&` runs with what came before it; after the whole, it may have run or not.
+        const follow = (inner: ShellState) =>
+          inOrder(others, (command, index) => {
+            const run = (one: ShellState) => visit(command, one, input);
+            return node.operators[index] === "||" ? perhaps(inner, run) : run(inner);
+          });
+        return others.length === 0 ? output : concatenate(output, perhaps(state, follow));
+      }
       case "Pipeline": {
         const [only, ...others] = node.commands;
         if (only && others.length === 0) return visit(only, state, input);
-        const text = node.commands.map((command) => (command.type === "Command" ? textOf(command) : "")).join(" ");
-        const stages = (one: ShellState) =>
-          node.commands.reduce<Stream>((stream, command) => visit(command, copyOf(one), stream), input);
-        return inParallel(() => forEachValue(text, state, stages));
+        const run = (stream: Stream, command: SyntaxNode) =>
+          apart(state, (inner) => visit(command, { ...inner, spawned: true }, stream));
+        return node.commands.reduce(run, input);
       }
       case "Command":
-        // What a trap runs, it runs with the values of the end.
-        if (node.name?.value === "trap") return simpleCommand(node, state, input);
-        return forEachValue(textOf(node), state, (one) => simpleCommand(node, one, input));
-      case "Redirected": {
-        const { from, record } = redirect(node.redirects, state, input, expander);
-        const output = visit(node.command, state, from);
-        record(output);
-        return output;
-      }
-      case "For":
-      case "Select": {
-        const values: string[] = node.wordlist ? [] : [...state.positional];
-        forEachValue(node.wordlist?.map(({ text }) => text).join(" ") ?? "", copyOf(state), (one) => {
-          values.push(...(node.wordlist ?? []).flatMap((word) => expander.fields(word, one)));
-          return SILENCE;
+        return simpleCommand(node, state, input);
+      case "Redirected":
+        return visit(node.command, state, redirect(node.redirects, state, input, expander));
+      case "For": {
+        const name = node.name.value;
+        const words = node.wordlist?.flatMap((word) => expander.fields(word, state)) ?? [COMPUTED];
+        return loop(node, state, (inner) => {
+          for (const word of words.length > 0 ? words : [""]) {
+            // In a function it may run in between other loops of the same variable.
+            variables.set(name, word, state.within === null ? node : node.body);
+            visit(node.body, inner, input);
+          }
         });
-        const round = (value: string) => {
-          state.variables.set(node.name.value, [value]);
-          return visit(node.body, state, input);
-        };
-        const rounds = () =>
-          inOrder(values, (value) =>
-            isMarked(value) || isGlob(value) ? loop(state, () => round(value)) : round(value),
-          );
-        return perhaps(state, rounds);
       }
+      case "Select":
+        variables.set(node.name.value, COMPUTED, node.body);
+        return loop(node, state, (inner) => visitChildren(node, inner, input));
       case "While":
       case "ArithmeticFor":
-        return loop(state, () => inOrder(childrenOf(node), (child) => visitPart(child, state, input)));
+        return loop(node, state, (inner) => visitChildren(node, inner, input));
       case "Subshell":
       case "Coproc":
-        return visit(node.body, copyOf(state), input);
+        return apart(state, (inner) => visit(node.body, inner, input));
       case "Function":
-        if ((functions.get(node.name.value) ?? node.body) !== node.body)
-          inspector.ask("it defines a function twice, and which of the two runs is not known");
-        functions.set(node.name.value, node.body);
-        return SILENCE;
+        return defineFunction(node.name.value, node.body, state);
       case "BraceGroup":
         return visit(node.body, state, input);
       default:
         // Branches: a condition that runs, and bodies that may; words, tests and arithmetic with the scripts in them.
-        return inOrder(childrenOf(node), (child, index) => {
-          const run = () => visitPart(child, state, input);
-          return index === 0 ? run() : perhaps(state, run);
-        });
+        return visitChildren(node, state, input);
     }
   }
 
-  function inParallel(work: () => Stream): Stream {
-    spawned += 1;
-    const output = work();
-    spawned -= 1;
+  function visitChildren(node: SyntaxNode, state: ShellState, input: Stream): Stream {
+    for (const [index, child] of childrenOf(node).entries()) {
+      if (!/^(CompoundList|Elif|CaseItem)$/.test(child.type)) expander.nestedScripts(child, state);
+      else if (index === 0 || /^(While|ArithmeticFor)$/.test(node.type)) visit(child, state, input);
+      else perhaps(state, (inner) => visit(child, inner, input));
+    }
+    return PRINTED;
+  }
+
+  /** Reads what a shell of its own does. */
+  function apart<Result>(state: ShellState, work: (inner: ShellState) => Result): Result {
+    return variables.block(() => work({ ...state }));
+  }
+
+  /** Reads what may not happen: where it changes the directory, that is not known afterwards. */
+  function perhaps(state: ShellState, work: (inner: ShellState) => Stream): Stream {
+    const inner = { ...state };
+    const output = variables.block(() => work(inner));
+    if (inner.previous !== state.previous) state.previous = COMPUTED;
+    if (inner.directory !== state.directory) state.directory = COMPUTED;
     return output;
   }
 
-  /** What comes after `&&` runs with what came before it; after the whole, it may have run or not. */
-  function andOr({ commands: [first, ...others], operators }: AndOr, state: ShellState, input: Stream): Stream {
-    const output = first ? visit(first, state, input) : SILENCE;
-    const follow = () =>
-      inOrder(others, (command, index) => {
-        const run = () => visit(command, state, input);
-        return operators[index] === "||" ? perhaps(state, run) : run();
-      });
-    return concatenate(output, perhaps(state, follow));
-  }
-
-  /** Runs `work` as something that may not happen. */
-  function perhaps(state: ShellState, work: () => Stream): Stream {
-    const before = copyOf(state);
-    const output = work();
-    mergeInto(state, before);
-    return output;
-  }
-
-  /** Reads a body again as long as its rounds find other words in variables. */
-  function loop(state: ShellState, body: () => Stream): Stream {
-    const wordsOf = (values: readonly string[] = [""]) => values.flatMap((value) => value.split(/\s+/));
-    for (let round = 1; ; round += 1) {
-      const before = copyOf(state);
-      const output = perhaps(state, body);
-      const isChanged = [...state.variables].some(([name, values]) => {
-        const found = new Set(wordsOf(before.variables.get(name)));
-        return wordsOf(values).some((word) => !found.has(word));
-      });
-      if (!isChanged && state.positional === before.positional) return output;
-      if (round < MAX_ROUNDS) continue;
-      inspector.ask("a loop in which variables change over and over");
-      return output;
-    }
-  }
-
-  /** Does `work` once for every choice of values that the variables in `text` and the directory may have. */
-  function forEachValue(text: string, state: ShellState, work: (state: ShellState) => Stream): Stream {
-    const names = [...text.matchAll(/\$\{?[!#]?([A-Za-z_]\w*)/g)].map(([, name = ""]) => name);
-    let readings = [state];
-    for (const name of new Set([DIRECTORY, "OLDPWD", ...names])) {
-      const values = state.variables.get(name) ?? [];
-      if (values.length < 2 || values.length * readings.length > MAX_READINGS) continue;
-      readings = readings.flatMap((one) => values.map((value) => withValue(one, name, value)));
-    }
-    if (state.unset === null && names.some((name) => isUnset(state, name)))
-      readings = readings.flatMap((one) => (["", VALUE] as const).map((unset) => ({ ...copyOf(one), unset })));
-    const [first = state, ...others] = readings;
-    if (first === state) return work(state);
-    const before = new Map(inspector.files);
-    const outputs = readings.map((reading) => {
-      const written = new Map(inspector.files);
-      const output = work(reading);
-      // What a program printed into a file in one reading counts, whatever another reading writes there.
-      for (const [path, content] of written)
-        if (content !== before.get(path) && content.from !== "command") inspector.files.set(path, content);
-      return output;
+  /** The same for what may happen again and again: a later round begins where the one before it ended. */
+  function loop(node: SyntaxNode, state: ShellState, work: (inner: ShellState) => void): Stream {
+    return perhaps(state, (inner) => {
+      if (facts.moving.has(node)) inner.directory = inner.previous = COMPUTED;
+      work(inner);
+      if (inner.directory !== state.directory) facts.moving.add(node);
+      return PRINTED;
     });
-    for (const other of others) mergeInto(first, other);
-    Object.assign(state, { ...first, unset: state.unset });
-    return outputs.reduce(either);
   }
 
-  function withValue(state: ShellState, name: string, value: string): ShellState {
-    const copy = copyOf(state);
-    copy.variables.set(name, [value]);
-    return copy;
-  }
-
-  function visitPart(node: SyntaxNode, state: ShellState, input: Stream): Stream {
-    if (/^(CompoundList|Elif|CaseItem)$/.test(node.type)) return visit(node, state, input);
-    expander.nestedScripts(node, state);
+  /** Reads the body where it is called, with arguments and an input that only a run shows. */
+  function defineFunction(name: string, body: SyntaxNode, state: ShellState): Stream {
+    if ((facts.functions.get(name) ?? body) !== body)
+      inspector.ask("it defines a function twice, and which of the two runs is not known");
+    facts.functions.set(name, body);
+    if (variables.isOutermost) defined.add(name);
+    const starts = [...(facts.starts.get(body) ?? [])];
+    for (const start of starts.length > 0 && starts.length <= MAX_STARTS ? starts : [COMPUTED]) {
+      const inner: ShellState = { ...state, directory: start, previous: UNMOVED, within: name, spawned: false };
+      variables.block(() => visit(body, inner, CALLERS_INPUT), true);
+      if (inner.directory !== start || (start === COMPUTED && inner.previous !== UNMOVED)) facts.moving.add(body);
+    }
     return SILENCE;
   }
 
   function simpleCommand(node: Command, state: ShellState, input: Stream): Stream {
-    const { from, record } = redirect(node.redirects, state, input, expander);
+    const from = redirect(node.redirects, state, input, expander);
     const name = node.name?.value;
-    const own = node.prefix.flatMap((entry) => (entry.type === "Assignment" ? [entry] : []));
-    for (const entry of own) {
+    for (const entry of node.prefix) {
       // For `read` alone it is where its words end.
-      if (entry.name !== "IFS" || name !== "read") assignment(entry, state, name === undefined);
+      if (entry.type === "Assignment" && (entry.name !== "IFS" || name !== "read"))
+        assignment(entry, state, name === undefined);
     }
     if (!node.name) return node.redirects.some(({ operator }) => operator === "<") ? from : SILENCE;
     if (name === "exec" && node.args.length === 0 && from !== input && from.from !== "file")
       inspector.ask("what the shell reads from then on is given by the command");
-    if (spawned > 0 && /^"?\$(0|\{0\})"?$/.test(node.name.text)) inspector.refuse(STARTS_ITSELF);
+    if (state.spawned && /^"?\$(0|\{0\})"?$/.test(node.name.text)) inspector.refuse(STARTS_ITSELF);
+    // A function that runs its arguments: they are judged where it is called.
+    const isWrapper = node.name.text === '"$@"' && node.args.length === 0 && from === CALLERS_INPUT;
+    if (isWrapper && state.within !== null && state.previous === UNMOVED && !facts.setters.has("@")) {
+      facts.wrappers.add(state.within);
+      return PRINTED;
+    }
     const words = [node.name, ...node.args].flatMap((word) => {
       if (word.type === "Word") return expander.fields(word, state);
-      if (word.value.type === "Word") return [`${word.name}=${expander.text(word.value, state)}`];
+      if (word.index) expander.nestedScripts(word.index, state);
+      if (word.value.type === "Word")
+        return [`${word.name}${word.index ? "[0]" : ""}${word.append ? "+" : ""}=${expander.text(word.value, state)}`];
       assignment(word, state, true);
       return [word.name];
     });
     // A variable that nothing sets is empty, and a command's name then the next word.
     const variable = /^"?\$\{?([A-Za-z_]\w*)\}?"?$/.exec(node.name.text)?.[1];
-    if (words[0] === VALUE && variable !== undefined && isUnset(state, variable)) return SILENCE;
-    const output = run(words, state, from);
-    record(output);
-    return output;
+    if (words[0] === VALUE && variable !== undefined && variables.isUnset(variable)) return SILENCE;
+    return run(words, state, from);
   }
 
+  /** `lasting`: not for one command alone. */
   function assignment(node: Assignment, state: ShellState, lasting: boolean): void {
-    const before = node.append ? variableOf(state, node.name) : "";
-    if (node.value.type === "ArrayValue") {
-      const elements = node.value.elements.flatMap((word) => expander.fields(word, state));
-      // Elements with keys of their own are not followed.
-      const isKeyed = elements.some((element) => element.startsWith("["));
-      assign(state, node.name, [isKeyed ? COMPUTED : [before, ...elements].join(" ").trim()]);
-      return;
-    }
-    const value = expander.text(node.value, state);
-    checkVariable(node.name, value, state);
-    if (node.index) expander.nestedScripts(node.index, state);
-    const after = node.index ? COMPUTED : before + value;
-    // For one command alone: it may read the variable, and what comes after finds the value from before.
-    assign(state, node.name, lasting ? [after] : [...(state.variables.get(node.name) ?? [""]), after]);
+    const { name, value, index, append } = node;
+    if (index) expander.nestedScripts(index, state);
+    const words = value.type === "ArrayValue" ? value.elements.flatMap((word) => expander.fields(word, state)) : null;
+    const text = words?.join(" ") ?? (value.type === "Word" ? expander.text(value, state) : "");
+    checkVariable(name, text, state);
+    const isPlain = lasting && !index && !append && !words?.some((word) => word.startsWith("["));
+    variables.set(name, isPlain ? text : COMPUTED, node);
   }
 
   function run(words: readonly string[], state: ShellState, input: Stream): Stream {
     const [name = "", ...args] = words;
-    const body = functions.get(name);
+    const body = facts.functions.get(name);
     if (!body) return program(words, state, input);
     // Where it is not defined, the program of that name runs.
-    inspector.certain(() => program(words, copyOf(state), input));
-    return call(body, words.join(" "), args, state, input);
+    const asProgram = () => apart(state, (inner) => program(words, inner, input));
+    if (defined.has(name)) inspector.certain(asProgram);
+    else asProgram();
+    if (facts.wrappers.has(name) && args.length > 0) run(args, state, input);
+    facts.starts.set(body, (facts.starts.get(body) ?? new Set()).add(state.directory));
+    if (facts.moving.has(body)) state.directory = state.previous = COMPUTED;
+    if (state.within !== null) {
+      facts.calls.set(state.within, (facts.calls.get(state.within) ?? new Set()).add(name));
+      if (state.spawned && reaches(name, state.within)) inspector.refuse(STARTS_ITSELF);
+    }
+    return PRINTED;
   }
 
-  function call(body: SyntaxNode, words: string, args: readonly string[], state: ShellState, input: Stream): Stream {
-    // What starts itself in a pipeline or in the background becomes ever more.
-    if (calls.some((outer) => outer.body === body && outer.spawned < spawned)) inspector.refuse(STARTS_ITSELF);
-    // Twice: a second round may find other values.
-    if (calls.filter((outer) => outer.words === words).length > 1) return SILENCE;
-    calls.push({ body, words, spawned });
-    const inner: ShellState = { ...state, positional: args, locals: new Map() };
-    const output = visit(body, inner, input);
-    Object.assign(state, { variables: inner.variables, sourced: inner.sourced });
-    for (const [local, values] of inner.locals ?? []) {
-      if (values) state.variables.set(local, values);
-      else state.variables.delete(local);
-    }
-    calls.pop();
-    return output;
+  /** Whether a call of the function `from` leads to one of `to`. */
+  function reaches(from: string, to: string): boolean {
+    const found = new Set([from]);
+    for (const name of found) for (const called of facts.calls.get(name) ?? []) found.add(called);
+    return found.has(to);
   }
 
   /** A builtin or a program: no function of that name. */
@@ -335,6 +304,7 @@ export function readScript(text: string, directory: string, workspace: string): 
 
   function programWithin([word = "", ...args]: readonly string[], state: ShellState, input: Stream): Stream {
     if (word === "") return SILENCE;
+    if (word === "unset" && args.some((arg) => facts.functions.has(arg))) inspector.ask("it takes a function back");
     const builtin = readBuiltin({ program: word, args, input, state });
     if (builtin) return builtin;
     // `watch 'rm -rf /'`: no program has such a name, and who gives it to another has it split.
@@ -342,24 +312,13 @@ export function readScript(text: string, directory: string, workspace: string): 
     const name = posix.basename(word);
     const isPlain = !word.includes(COMPUTED) && !word.startsWith(PROCESS) && !isMarked(name) && !isGlob(name);
     if (!isPlain || name === "" || name.length > MAX_PATH_CHARS) return unknownProgram(args, state);
-    const path = ownProgram(word, name, state);
-    if (path !== undefined) {
-      const written = inspector.files.get(path) ?? FILE;
-      runStream(written, { program: "the shell", state }, (text) => inspector.script(text, state));
-      return printedBy(path);
-    }
+    // By its name alone where PATH may lead to it.
+    if ((word.includes("/") || facts.setters.has("PATH")) && isWritten(word, state))
+      inspector.ask("it runs a file that it wrote itself");
+    const path = word.includes("/") ? absolutePath(word, state) : "/";
+    if ([workspace, "/tmp", HOME].some((root) => isWithin(root, path)) && !isMarked(path)) return PRINTED;
     const invocation = { program: name.toLowerCase(), args, input, state };
     return checkInvocation(invocation) ?? outputOf(invocation);
-  }
-
-  /** A file of the workspace, of the home directory or of the private /tmp; by its name alone where PATH may lead to it. */
-  function ownProgram(word: string, name: string, state: ShellState): string | undefined {
-    if (word.includes("/")) {
-      const path = absolutePath(word, state);
-      return [workspace, "/tmp", HOME].some((root) => isWithin(root, path)) && !isMarked(path) ? path : undefined;
-    }
-    const isPathChanged = variableOf(state, "PATH") !== PATH;
-    return isPathChanged ? [...inspector.files.keys()].find((file) => posix.basename(file) === name) : undefined;
   }
 
   function unknownProgram(args: readonly string[], state: ShellState): Stream {
@@ -367,22 +326,17 @@ export function readScript(text: string, directory: string, workspace: string): 
     if (args.some((arg) => /^-[a-zA-Z]*[rRf]|^--(recursive|force|no-preserve-root)/.test(arg)))
       inspector.command(["rm", ...args], state);
     inspector.ask("the name of a command is computed while it runs");
-    return printedBy("an unknown command");
+    return PRINTED;
   }
 
-  script(parse(text), initialState(directory, inspector), SILENCE);
+  const start: ShellState = { inspector, variables, directory, previous: UNMOVED, within: null, spawned: false };
+  script(scriptOf(text), start, SILENCE);
   for (let work = postponed.shift(); work; work = postponed.shift()) work();
-  return [...findings.values()];
+  return { findings: [...findings.values()], usesUnset: variables.usesUnset };
 }
 
 function inOrder<Item>(items: readonly Item[], read: (item: Item, index: number) => Stream): Stream {
   return items.map(read).reduce(concatenate, SILENCE);
-}
-
-/** All that is written in a command, to find its variables. */
-function textOf({ name, prefix, args, redirects }: Command): string {
-  const targets = redirects.map((entry) => (entry.type === "HereDoc" ? entry.body.text : entry.target?.text));
-  return [name?.text, ...[...prefix, ...args].map((word) => ("text" in word ? word.text : "")), ...targets].join(" ");
 }
 
 function childrenOf(node: SyntaxNode): readonly SyntaxNode[] {

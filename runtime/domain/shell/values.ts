@@ -7,16 +7,13 @@ export const COMPUTED = "\u{e000}";
  * of the owner's. It may be empty.
  */
 export const VALUE = "\u{e003}";
-/** Begins the value of a process substitution; the text that it yields follows, as far as it is known. */
+/** What stands for a process substitution. */
 export const PROCESS = "\u{e001}";
 /** The home directory, wherever it is. */
 export const HOME = "/\u{e002}";
 
-/** The name under which the directory is kept among the variables. */
-export const DIRECTORY = "\u{e004}";
-
 /** One of the marks, as it is or as an escape: nobody writes them. */
-export const WRITTEN_MARK = /[\ue000-\ue004]|\\[uU]0*e00[0-4]/i;
+export const WRITTEN_MARK = /[\ue000-\ue003]|\\[uU]0*e00[0-3]/i;
 /** A longer path names nothing: every program fails on it. */
 export const MAX_PATH_CHARS = 4_096;
 

@@ -2,8 +2,7 @@
 
 import type { ShellState } from "./inspection.ts";
 import { territoryOf } from "./paths.ts";
-import { assign } from "./state.ts";
-import { COMPUTED } from "./values.ts";
+import { COMPUTED, VALUE } from "./values.ts";
 
 /** Their value is a command line, or the same behind a bar (`|command %s`). */
 const COMMANDS =
@@ -15,21 +14,17 @@ const LIBRARIES = /^(LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES)$/;
 export const COMMAND_IN_INDEX = /\[[^[\]]*(\$\(|`)/;
 export const HIDDEN_IN_INDEX = "a command in the index of an array runs where the shell counts";
 
-/** `NAME=value`, `NAME+=value`; the value is undefined where there is none. */
-export function splitAssignment(definition: string): [name: string, value: string | undefined] {
-  const [, name = definition, value] = /^([^=]*?)\+?=(.*)$/s.exec(definition) ?? [];
-  return [name, value];
-}
-
-/** `export`, `declare` and their like. */
+/** `NAME=value` as a word of `export`, `declare` and their like. */
 export function define(definition: string, state: ShellState): void {
-  const [name, value] = splitAssignment(definition);
+  const [, name = definition, value] = /^([^=]*?\+?)=(.*)$/s.exec(definition) ?? [];
   if (name.includes(COMPUTED)) {
-    state.sourced = true;
+    state.variables.set("*", COMPUTED, definition);
     state.inspector.ask("which variable it sets is computed while it runs");
   } else if (value !== undefined) {
-    checkVariable(name, value, state);
-    assign(state, name, [value]);
+    const isAppended = name.endsWith("+");
+    const variable = name.replace(/\+$/, "");
+    checkVariable(variable, value, state);
+    state.variables.set(variable, isAppended ? COMPUTED : value, definition.replaceAll(VALUE, ""));
   }
 }
 

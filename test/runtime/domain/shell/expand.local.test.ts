@@ -3,11 +3,11 @@ import fc from "fast-check";
 import { parse } from "unbash";
 import { expect, it } from "vitest";
 import { createExpander } from "../../../../runtime/domain/shell/expand.ts";
-import type { Inspector } from "../../../../runtime/domain/shell/inspection.ts";
+import type { Inspector, ShellState } from "../../../../runtime/domain/shell/inspection.ts";
 import { readScript } from "../../../../runtime/domain/shell/reader.ts";
-import { initialState } from "../../../../runtime/domain/shell/state.ts";
+import { createVariables, noFacts } from "../../../../runtime/domain/shell/state.ts";
 import { SILENCE } from "../../../../runtime/domain/shell/streams.ts";
-import { COMPUTED, HOME, isMarked } from "../../../../runtime/domain/shell/values.ts";
+import { COMPUTED, HOME, isMarked, VALUE } from "../../../../runtime/domain/shell/values.ts";
 import { lacks } from "../../../lanes/tools.ts";
 
 const VARIABLES: Readonly<Record<string, string>> = {
@@ -24,7 +24,7 @@ const nothing = () => undefined;
 /** Words alone are expanded: no command is judged. */
 const INSPECTOR: Inspector = {
   workspace: "/ws",
-  files: new Map(),
+  written: new Set(),
   refuse: nothing,
   ask: nothing,
   later: nothing,
@@ -38,26 +38,7 @@ const INSPECTOR: Inspector = {
 /** Words as people and models write them, of parts whose outcome does not depend on the machine. */
 const plain = fc.constantFrom("x", "rm", "-rf", "/", "a.b", "..", "=", ":", "ü", "-", "1");
 const variable = fc.constantFrom(...Object.keys(VARIABLES));
-const operator = fc.constantFrom(
-  ...[
-    "",
-    ":-dflt",
-    "-dflt",
-    ":+alt",
-    "+alt",
-    ":-",
-    "#al",
-    "%ha",
-    "#*a",
-    "##*a",
-    "%l*",
-    "%%l*",
-    "%[ai]*",
-    ":1",
-    "^^",
-    "/a/o",
-  ],
-);
+const operator = fc.constantFrom(..."|:-dflt|-dflt|:-|#al|%ha|##alp|%.*|#*a|%l*|:1|^^|/a/o|:+alt".split("|"));
 const expansion = fc.oneof(
   variable.map((name) => `$${name}`),
   fc.tuple(variable, operator).map(([name, op]) => `\${${name}${op}}`),
@@ -106,8 +87,16 @@ it.skipIf(lacks("bash"))("makes of a word exactly what bash makes of it, or a ma
 
 /** What a word becomes, printed as the script above prints it. */
 function expansionOf(text: string): string {
-  const state = initialState("/ws", INSPECTOR);
-  for (const [name, value] of Object.entries(VARIABLES)) state.variables.set(name, [value]);
+  const variables = createVariables(noFacts(), VALUE);
+  for (const [name, value] of Object.entries(VARIABLES)) variables.set(name, value, name);
+  const state: ShellState = {
+    inspector: INSPECTOR,
+    variables,
+    directory: "/ws",
+    previous: COMPUTED,
+    within: null,
+    spawned: false,
+  };
   const expander = createExpander(
     () => COMPUTED,
     () => undefined,
