@@ -35,8 +35,8 @@ export interface Invocation {
 /** What the reader offers to a rule. */
 export interface Inspector {
   readonly workspace: string;
-  /** Files that the script writes, as absolute paths: what is in them only a run shows. */
-  readonly written: Set<string>;
+  /** Files that the script writes, as absolute paths; with their text where the script shows it, else null. */
+  readonly written: Map<string, string | null>;
   refuse(reason: string): void;
   ask(reason: string): void;
   /** Does `work` when the rest of the script has been read: what a trap runs, it runs last. */

@@ -5,7 +5,7 @@ import { isWithin } from "../workspace-path.ts";
 import { matchesGlob } from "./glob.ts";
 import type { ShellState } from "./inspection.ts";
 import { FILE, type Stream, UNKNOWN } from "./streams.ts";
-import { COMPUTED, HOME, MAX_PATH_CHARS, PROCESS, VALUE } from "./values.ts";
+import { COMPUTED, HOME, isMarked, MAX_PATH_CHARS, PROCESS, VALUE } from "./values.ts";
 
 /** Absolute and normalised; below a directory that is computed, as it is written. */
 export function absolutePath(path: string, { directory }: ShellState): string {
@@ -13,16 +13,20 @@ export function absolutePath(path: string, { directory }: ShellState): string {
   return directory.includes(COMPUTED) ? `${COMPUTED}/${path}` : posix.join(directory, path);
 }
 
-/** What is read from this path: what the script itself makes is not known, and a file that was there is as it is. */
+/** What is read from this path: of what the script itself makes the text that it shows, and a file that was there as it is. */
 export function readingOf(path: string, state: ShellState): Stream {
-  const isDescriptor = /^(\/dev|\/proc\/[^/]+)\/fd\//.test(absolutePath(path, state));
-  return path.startsWith(PROCESS) || isDescriptor || isWritten(path, state) ? UNKNOWN : FILE;
+  const file = absolutePath(path, state);
+  if (path.startsWith(PROCESS) || /^(\/dev|\/proc\/[^/]+)\/fd\//.test(file)) return UNKNOWN;
+  const written = writtenLike(path, state);
+  if (written.length === 0) return FILE;
+  const text = written.length === 1 && !isMarked(file) ? state.inspector.written.get(file) : null;
+  return typeof text === "string" ? { text, from: "command" } : UNKNOWN;
 }
 
-/** Whether the script writes a file of that name, in whatever directory. */
-export function isWritten(path: string, { inspector }: ShellState): boolean {
+/** Files of that name that the script writes, in whatever directory. */
+export function writtenLike(path: string, { inspector }: ShellState): readonly string[] {
   const name = posix.basename(path);
-  return [...inspector.written].some((file) => file === path || matchesGlob(name, posix.basename(file)));
+  return [...inspector.written.keys()].filter((file) => file === path || matchesGlob(name, posix.basename(file)));
 }
 
 /** Whether the path is the standard input under another name. */
@@ -119,8 +123,16 @@ export function checkPaths(paths: readonly string[], state: ShellState, deed: De
   }
 }
 
-/** The same for what it writes to; a file that is written is not run afterwards without a question. */
-export function writeTo(paths: readonly string[], state: ShellState): void {
+/** The same for what it writes to. Without its text a file that is written is not run afterwards without a question. */
+export function writeTo(paths: readonly string[], state: ShellState, text: string | null = null): void {
   checkPaths(paths, state, WRITING);
-  for (const path of paths) state.inspector.written.add(absolutePath(path, state));
+  const { written } = state.inspector;
+  for (const path of paths.map((one) => absolutePath(one, state)))
+    written.set(path, !written.has(path) || written.get(path) === text ? text : null);
+}
+
+/** What is in these files afterwards only a run shows, where the script has written them. */
+export function changeWritten(paths: readonly string[], state: ShellState): void {
+  const { written } = state.inspector;
+  for (const file of paths.flatMap((path) => writtenLike(path, state))) written.set(file, null);
 }

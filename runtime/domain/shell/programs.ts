@@ -7,6 +7,7 @@ import { byProgram, hasOption, type Invocation, operandsOf, optionValue, optionV
 import { checkInterpreter } from "./interpreters.ts";
 import {
   absolutePath,
+  changeWritten,
   checkPaths,
   DELETING,
   type Deed,
@@ -137,7 +138,7 @@ const RULES = byProgram<Rule>({
     }
   },
   git: ({ args, state }) => {
-    if ([...state.inspector.written].some((path) => path.includes("/.git/")))
+    if ([...state.inspector.written.keys()].some((path) => path.includes("/.git/")))
       state.inspector.ask("git may run what the command writes below .git");
     const [verb = ""] = operandsOf(args, GIT_VALUED);
     // In another repository it deletes what is there.
@@ -199,7 +200,10 @@ function checkOutputs({ program, args, state }: Invocation): void {
     const check = () => checkPaths(operandsOf(args, valued), state, deed);
     // What is made under a name that is computed is new, or as it was.
     if (program === "touch" || program === "mkdir") state.inspector.certain(check);
-    else check();
+    else {
+      check();
+      if (deed === WRITING) changeWritten(operandsOf(args, valued), state);
+    }
   }
   const paths = optionValues(args, ...(OUTPUTS.get(program)?.split(" ") ?? [])).filter((path) => path !== "-");
   if (program === "curl" || program === "wget") {

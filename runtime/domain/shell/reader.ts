@@ -4,14 +4,23 @@
  */
 
 import { posix } from "node:path";
-import { type Assignment, type Command, forEachChild, type ParsedScript, parse, type SyntaxNode } from "unbash";
+import {
+  type Assignment,
+  type Command,
+  forEachChild,
+  type ParsedScript,
+  parse,
+  type Redirection,
+  type SyntaxNode,
+} from "unbash";
 import { isWithin } from "../workspace-path.ts";
 import { readBuiltin } from "./builtins.ts";
+import { inspectCode } from "./code.ts";
 import { createExpander } from "./expand.ts";
 import { isGlob } from "./glob.ts";
 import type { Finding, Inspector, ShellState } from "./inspection.ts";
 import { outputOf } from "./outputs.ts";
-import { absolutePath, isWritten } from "./paths.ts";
+import { absolutePath, readingOf, writeTo, writtenLike } from "./paths.ts";
 import { checkInvocation } from "./programs.ts";
 import { redirect } from "./redirections.ts";
 import { createVariables, type Facts, noFacts } from "./state.ts";
@@ -148,9 +157,9 @@ function readOnce(text: string, { directory, workspace, facts, scriptOf, unset }
         return node.commands.reduce(run, input);
       }
       case "Command":
-        return simpleCommand(node, state, input);
+        return redirected(node.redirects, state, input, (from) => simpleCommand(node, state, input, from));
       case "Redirected":
-        return visit(node.command, state, redirect(node.redirects, state, input, expander));
+        return redirected(node.redirects, state, input, (from) => visit(node.command, state, from));
       case "For": {
         const name = node.name.value;
         const words = node.wordlist?.flatMap((word) => expander.fields(word, state)) ?? [COMPUTED];
@@ -229,8 +238,19 @@ function readOnce(text: string, { directory, workspace, facts, scriptOf, unset }
     return SILENCE;
   }
 
-  function simpleCommand(node: Command, state: ShellState, input: Stream): Stream {
-    const from = redirect(node.redirects, state, input, expander);
+  function redirected(
+    redirects: readonly Redirection[],
+    state: ShellState,
+    input: Stream,
+    work: (from: Stream) => Stream,
+  ): Stream {
+    const { from, target } = redirect(redirects, state, input, expander);
+    const output = work(from);
+    if (target !== null) writeTo([target], state, output.from === "command" ? output.text : null);
+    return output;
+  }
+
+  function simpleCommand(node: Command, state: ShellState, input: Stream, from: Stream): Stream {
     const name = node.name?.value;
     for (const entry of node.prefix) {
       // For `read` alone it is where its words end.
@@ -313,12 +333,21 @@ function readOnce(text: string, { directory, workspace, facts, scriptOf, unset }
     const isPlain = !word.includes(COMPUTED) && !word.startsWith(PROCESS) && !isMarked(name) && !isGlob(name);
     if (!isPlain || name === "" || name.length > MAX_PATH_CHARS) return unknownProgram(args, state);
     // By its name alone where PATH may lead to it.
-    if ((word.includes("/") || facts.setters.has("PATH")) && isWritten(word, state))
-      inspector.ask("it runs a file that it wrote itself");
+    const isReached = !word.includes("/") && facts.setters.has("PATH") && writtenLike(word, state).length > 0;
+    const made = word.includes("/") ? readingOf(word, state) : null;
+    if (isReached || made?.from === "unknown") inspector.ask("it runs a file that it wrote itself");
+    if (made?.from === "command") runMade(made.text, args, state, input);
     const path = word.includes("/") ? absolutePath(word, state) : "/";
     if ([workspace, "/tmp", HOME].some((root) => isWithin(root, path)) && !isMarked(path)) return PRINTED;
     const invocation = { program: name.toLowerCase(), args, input, state };
     return checkInvocation(invocation) ?? outputOf(invocation);
+  }
+
+  /** A file whose text the script shows. */
+  function runMade(text: string, args: readonly string[], state: ShellState, input: Stream): void {
+    if (args.length > 0) state.variables.set("@", COMPUTED, text);
+    if (/^#!(?!.*\b(ba|da|z|k)?sh\b)/.test(text)) inspectCode(text, state);
+    else inspector.script(text, state, input);
   }
 
   function unknownProgram(args: readonly string[], state: ShellState): Stream {

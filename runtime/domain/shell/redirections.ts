@@ -8,14 +8,22 @@ import { checkReadPath } from "./reading.ts";
 import { type Stream, UNKNOWN } from "./streams.ts";
 import { PROCESS } from "./values.ts";
 
-/** Judges them, and returns what the command reads afterwards. */
+export interface Redirected {
+  /** What the command reads. */
+  readonly from: Stream;
+  /** The file that gets all that it prints, and nothing else; the caller judges it with that. */
+  readonly target: string | null;
+}
+
+/** Judges all but the target. */
 export function redirect(
   redirects: readonly Redirection[],
   state: ShellState,
   input: Stream,
   expander: Expander,
-): Stream {
+): Redirected {
   let from = input;
+  let last: string | null = null;
   for (const entry of redirects) {
     const isInput = !entry.descriptor || (entry.descriptor.type === "FileDescriptor" && entry.descriptor.value === 0);
     if (entry.type === "HereDoc") {
@@ -39,9 +47,12 @@ export function redirect(
       checkReadPath(target, state);
       if (isInput) from = readingOf(target, state);
     }
-    if (entry.operator !== "<" && !target.startsWith(PROCESS)) writeTo([target], state);
+    if (entry.operator === "<" || target.startsWith(PROCESS)) continue;
+    if (last !== null) writeTo([last], state);
+    last = entry.operator === ">" && !entry.descriptor ? target : null;
+    if (last === null) writeTo([target], state);
   }
-  return from;
+  return { from, target: last };
 }
 
 /** The shell takes backslashes out of a here-document as it does in double quotes. */

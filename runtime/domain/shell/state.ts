@@ -12,8 +12,8 @@ export interface Facts {
   readonly functions: Map<string, SyntaxNode>;
   /** By the name of a function, those that it calls. */
   readonly calls: Map<string, Set<string>>;
-  /** Files that it writes, as absolute paths: what is in them only a run shows. */
-  readonly written: Set<string>;
+  /** Files that it writes, as absolute paths; with their text where it shows that, else null. */
+  readonly written: Map<string, string | null>;
   /** Loops and functions that end in another directory than they began in. */
   readonly moving: Set<SyntaxNode>;
   /** By the body of a function, the directories in which it is called. */
@@ -28,7 +28,7 @@ export function noFacts(): Facts {
     texts: new Set(),
     functions: new Map(),
     calls: new Map(),
-    written: new Set(),
+    written: new Map(),
     moving: new Set(),
     starts: new Map(),
     wrappers: new Set(),

@@ -24,7 +24,7 @@ const nothing = () => undefined;
 /** Words alone are expanded: no command is judged. */
 const INSPECTOR: Inspector = {
   workspace: "/ws",
-  written: new Set(),
+  written: new Map(),
   refuse: nothing,
   ask: nothing,
   later: nothing,

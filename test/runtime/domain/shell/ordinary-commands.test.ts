@@ -3,6 +3,9 @@ import { check } from "./check.ts";
 
 /** What coding agents run all day: a question about one of these is a question too many. */
 it.each([
+  "cat > x.py <<'EOF'\nprint(1)\nEOF\npython3 x.py",
+  "cat <<'EOF' > /tmp/check.py\nimport json\nprint(json.load(open('package.json'))['name'])\nEOF\npython3 /tmp/check.py",
+  "cat > x.sh <<'EOF'\n#!/bin/bash\nset -e\necho hi\nEOF\nchmod +x x.sh && ./x.sh",
   "for d in a b; do cd $d; npm ci; cd ..; done; rm -rf build",
   "if [ -d build ]; then cd build && rm -rf *; fi",
   "while read -r d; do (cd $d && make); done < dirs.txt",
