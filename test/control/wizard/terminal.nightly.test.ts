@@ -157,6 +157,7 @@ describe.skipIf(lacks("pseudo-terminal"))("a setup on a terminal", () => {
       ["Time zone", `Europe/Berlin${ENTER}`],
       ["Names of the agents", ENTER],
       ["Language model provider", ENTER],
+      ["Where else shall people reach the agents?", ENTER],
       ["+  timezone: Europe/Berlin", ""],
       ...WRITE,
     ]);
