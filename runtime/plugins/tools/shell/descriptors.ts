@@ -9,7 +9,7 @@ import { type FileHandle, open, readdir, readFile } from "node:fs/promises";
 const CLOSED_IN_CHILDREN = 0o2000000;
 const FIRST_BEYOND_STANDARD = 3;
 
-/** A socket to the service: what is written to it arrives nowhere, and fails, once the service has ended. */
+/** A socket to the service, by which the launched shell asks whether the command shall begin. */
 export const LIVING_DESCRIPTOR = 4;
 
 export interface CommandDescriptors extends AsyncDisposable {

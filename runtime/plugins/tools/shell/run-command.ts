@@ -1,6 +1,7 @@
 /** Runs one launched command to its end, which is its own, its deadline's or an abort's; nothing of it stays behind. */
 
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
+import { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
@@ -51,8 +52,7 @@ export async function runCommand(launch: Launch, options: RunOptions): Promise<C
   });
   // What could not be started may have no streams: without descriptors Node makes none.
   if (child.pid === undefined) await exited;
-  // It is read by nobody, and a command that was killed may leave it broken.
-  child.stdio[LIVING_DESCRIPTOR]?.on("error", () => undefined);
+  letBegin(child);
   const output = createOutputWindow(options.maxOutputBytes);
   const launcherError = createOutputWindow(LAUNCHER_ERROR_BYTES);
   child.stdout.on("data", (chunk: Buffer) => output.add(chunk));
@@ -76,6 +76,15 @@ export async function runCommand(launch: Launch, options: RunOptions): Promise<C
     child.stdout.destroy();
     child.stderr.destroy();
   }
+}
+
+/** Answers the launched shell. */
+function letBegin(child: ChildProcess): void {
+  const socket = child.stdio[LIVING_DESCRIPTOR];
+  if (!(socket instanceof Socket)) return;
+  // It ended before it asked, or before it read the answer.
+  socket.on("error", () => undefined);
+  socket.once("data", () => socket.end("\n"));
 }
 
 /** Text that a model may read: without control sequences of terminals. */

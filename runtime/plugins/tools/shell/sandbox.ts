@@ -45,10 +45,12 @@ export interface SandboxDeps {
 }
 
 /**
- * One merged output, and no descriptor but the usual three. The walls stand when this runs, and end with the service from
- * then on. A service that was killed before would let the command run for ever: it does not begin then.
+ * One merged output, and no descriptor but the usual three. Where the service was killed before the walls end with it, the
+ * command would run for ever: it begins with the service's answer. bubblewrap's first process is the last to ask for its
+ * parent's death, about when this runs: a word to the service alone would be too early.
  */
-const START = `echo >&${LIVING_DESCRIPTOR} && exec "$0" -c "$1" 2>&1 3<&- ${LIVING_DESCRIPTOR}<&-`;
+const ASK = `echo >&${LIVING_DESCRIPTOR} && read -r _ <&${LIVING_DESCRIPTOR}`;
+const START = `${ASK} && exec "$0" -c "$1" 2>&1 3<&- ${LIVING_DESCRIPTOR}<&-`;
 
 /** Where HOME points in a container. Never the service's own home: Node loads modules from there. */
 const CONTAINER_HOME = "/tmp";
