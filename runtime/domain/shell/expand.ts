@@ -7,7 +7,6 @@ import {
   forEachChild,
   type ParameterExpansionPart,
   type ParsedScript,
-  parse,
   type SyntaxNode,
   type Word,
   type WordPart,
@@ -30,10 +29,14 @@ interface Piece {
   readonly split: boolean;
 }
 
-/** `outputOf` inspects a substituted script and returns what it prints. `ask` is called for what cannot be followed. */
+/**
+ * `outputOf` inspects a substituted script and returns what it prints. `ask` is called for what cannot be followed. `parse`
+ * gives the same nodes for the same text.
+ */
 export function createExpander(
   outputOf: (script: ParsedScript, state: ShellState, input: Stream) => string,
   ask: (reason: string) => void,
+  parse: (source: string) => ParsedScript,
 ) {
   let braceChars = 0;
 
@@ -45,7 +48,8 @@ export function createExpander(
     const [before, after] = [word.text.slice(0, brace.pos - word.pos), word.text.slice(brace.end - word.pos)];
     return itemsOf(brace.text).flatMap((item) => {
       braceChars += word.text.length;
-      if (braceChars <= MAX_BRACE_CHARS) return wordsOf(before + item + after).flatMap((part) => fields(part, state));
+      if (braceChars <= MAX_BRACE_CHARS)
+        return wordsOf(parse(`: ${before}${item}${after}`)).flatMap((part) => fields(part, state));
       ask("a word of the command becomes too many words");
       return [COMPUTED];
     });
@@ -145,8 +149,9 @@ function itemsOf(text: string): readonly string[] {
   return [/^\{[-\d.]+\}$/.test(text) ? VALUE : COMPUTED];
 }
 
-function wordsOf(text: string): readonly Word[] {
-  const command = parse(`: ${text}`).commands[0]?.command;
+/** The words of a command, without its name. */
+function wordsOf({ commands }: ParsedScript): readonly Word[] {
+  const command = commands[0]?.command;
   return command?.type === "Command" ? command.args.filter((word) => word.type === "Word") : [];
 }
 

@@ -23,7 +23,7 @@ import { outputOf } from "./outputs.ts";
 import { absolutePath, readingOf, writeTo, writtenLike } from "./paths.ts";
 import { checkInvocation } from "./programs.ts";
 import { redirect } from "./redirections.ts";
-import { createVariables, type Facts, noFacts } from "./state.ts";
+import { createVariables, extentOf, type Facts, noFacts } from "./state.ts";
 import { concatenate, PRINTED, SILENCE, type Stream, UNKNOWN } from "./streams.ts";
 import { COMPUTED, HOME, isMarked, MAX_PATH_CHARS, PROCESS, VALUE } from "./values.ts";
 import { checkVariable } from "./variables.ts";
@@ -32,6 +32,9 @@ import { checkVariable } from "./variables.ts";
 const MAX_STEPS = 45_000;
 const STEPS_OF_COMMAND = 10;
 const MAX_DEPTH = 40;
+/** Functions that call each other in a longer chain are left to it, too. */
+const MAX_READINGS = 6;
+const TOO_INTRICATE = "the command is too long or too intricate to be judged";
 /** A function that is called in more directories than these is read as if it were called in any. */
 const MAX_STARTS = 4;
 /** Where `cd -` leads as long as there was no `cd`. */
@@ -50,11 +53,15 @@ export function readScript(text: string, directory: string, workspace: string): 
     return script;
   };
   const read = (unset: "" | typeof VALUE) => readOnce(text, { directory, workspace, facts, scriptOf, unset });
-  // First to find out what is set and defined where, then to judge; both without and with a value of the variables that
-  // nothing sets.
-  if (read(VALUE).usesUnset) read("");
-  const given = read(VALUE);
-  return given.usesUnset ? [...given.findings, ...read("").findings] : given.findings;
+  // Until there is nothing more to find out about what is set and defined where; each time without and with a value of the
+  // variables that nothing sets.
+  for (let readings = 1; ; readings += 1) {
+    const before = extentOf(facts);
+    const given = read(VALUE);
+    const findings = given.usesUnset ? [...given.findings, ...read("").findings] : given.findings;
+    if (extentOf(facts) === before) return findings;
+    if (readings === MAX_READINGS) return [...findings, { action: "ask", reason: TOO_INTRICATE }];
+  }
 }
 
 interface Reading {
@@ -106,6 +113,7 @@ function readOnce(text: string, { directory, workspace, facts, scriptOf, unset }
   const expander = createExpander(
     (substituted, state, input) => apart(state, (inner) => script(substituted, inner, input)).text,
     (reason) => inspector.ask(reason),
+    scriptOf,
   );
 
   function script({ commands, errors }: ParsedScript, state: ShellState, input: Stream): Stream {
@@ -117,7 +125,7 @@ function readOnce(text: string, { directory, workspace, facts, scriptOf, unset }
   function within(cost: number, work: () => Stream): Stream {
     steps += cost;
     if (depth >= MAX_DEPTH || steps > MAX_STEPS) {
-      note("ask", "the command is too long or too intricate to be judged");
+      note("ask", TOO_INTRICATE);
       return SILENCE;
     }
     depth += 1;

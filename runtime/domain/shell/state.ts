@@ -3,7 +3,7 @@
 import type { SyntaxNode } from "unbash";
 import { COMPUTED, HOME, VALUE } from "./values.ts";
 
-/** What a first reading finds out about the whole script; the second one needs it at the beginning. */
+/** What is found out about the whole script by reading it, and is needed at its beginning. It only grows. */
 export interface Facts {
   /** By the name of a variable, what sets it; `@` are the positional parameters, `*` is any variable. */
   readonly setters: Map<string, Set<unknown>>;
@@ -33,6 +33,14 @@ export function noFacts(): Facts {
     starts: new Map(),
     wrappers: new Set(),
   };
+}
+
+/** A number that is another one when something more was found out. */
+export function extentOf({ setters, texts, functions, calls, written, moving, starts, wrappers }: Facts): number {
+  const within = [setters, calls, starts].flatMap((sets) => [...sets.values()].map(({ size }) => size));
+  const unknown = [...written.values()].filter((text) => text === null).length;
+  const sizes = [texts, functions, written, moving, wrappers].map(({ size }) => size);
+  return [...within, ...sizes, unknown].reduce((sum, size) => sum + size, 0);
 }
 
 /** Variables and parameters that the shell itself sets to text of the command, or to what was read. */

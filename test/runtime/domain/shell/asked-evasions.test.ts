@@ -121,6 +121,15 @@ describe("commands that are asked about, since nothing in them is followed", () 
       'f() { (cd /; "$@"); }; f rm -rf etc',
       'f() { cd /; "$@"; }; f rm -rf etc',
     ],
+    "functions lead on to others that change the directory or a variable": [
+      "f() { g; }; g() { cd /; }; f; rm -rf etc",
+      "f() { g; }; g() { h; }; h() { cd /; }; f; rm -rf etc",
+      "f() { g; }; g() { h; }; h() { i; }; i() { j; }; j() { cd /; }; f; rm -rf etc",
+      "while a; do f; rm -rf etc; done; f() { g; }; g() { cd ..; }",
+      "f() { while a; do g; done; }; g() { until b; do h; done; }; h() { cd ..; }; f; rm -rf etc",
+      "f() { g; }; g() { h; }; h() { x=.env; }; f; cat $x",
+      `f0; rm -rf etc; ${Array.from({ length: 20 }, (_, at) => `f${at}() { f${at + 1}; };`).join(" ")} f20() { cd /; }`,
+    ],
     "ordinary ones that compute what they delete, write, read or run": [
       "if command -v python3; then PY=python3; else PY=python; fi; $PY script.py",
       "echo 'echo hello' > a; mv a b; bash b",

@@ -100,6 +100,7 @@ function expansionOf(text: string): string {
   const expander = createExpander(
     () => COMPUTED,
     () => undefined,
+    parse,
   );
   const command = parse(`x ${text}`).commands[0]?.command;
   const words = command?.type === "Command" ? command.args : [];
