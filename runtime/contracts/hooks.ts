@@ -94,10 +94,9 @@ export interface HookContexts {
 export type HookEvent = keyof HookContexts;
 
 /**
- * What becomes of the stage when a hook throws, misses its deadline, goes on two seconds after its signal, or gives back
- * a part of its context. `closed`: the stage does not happen, and the error is what
- * it ends with; a hook that must be able to refuse is closed. `open`: the failure is logged, and the stage continues as if the
- * hook were not there.
+ * What becomes of the stage when a hook throws, misses its deadline, goes on two seconds after its signal, or gives back a part
+ * of its context. `closed`: the stage does not happen, and the error is what it ends with; a hook that must be able to refuse
+ * is closed. `open`: the failure is logged, and the stage continues as if the hook were not there.
  */
 export type HookPolicy = "closed" | "open";
 

@@ -1,7 +1,7 @@
 /**
  * Decides whether a shell command may run: a guard rail against mistakes and the plainer attacks, in front of the sandbox,
- * which is the wall. The command is parsed by a shell parser, and its text followed through variables, pipes, wrappers and
- * interpreters (domain/shell); what a run would compute is asked about where it matters.
+ * which is the wall. The command is parsed by a shell parser, and each command in it judged (domain/shell); what a run
+ * would compute is asked about where it matters.
  */
 
 import type { Finding } from "./shell/inspection.ts";

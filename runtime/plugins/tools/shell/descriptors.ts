@@ -10,7 +10,7 @@ const CLOSED_IN_CHILDREN = 0o2000000;
 const FIRST_BEYOND_STANDARD = 3;
 
 /** A socket to the service, by which the launched shell asks whether the command shall begin. */
-export const LIVING_DESCRIPTOR = 4;
+export const START_DESCRIPTOR = 4;
 
 export interface CommandDescriptors extends AsyncDisposable {
   /** What `spawn` puts in the places from number 3 on: the filter, a socket, and /dev/null in the place of each inherited one. */
@@ -27,7 +27,7 @@ export async function commandDescriptors(
   const places: (number | "pipe")[] = [];
   for (const descriptor of inherited) places[descriptor - FIRST_BEYOND_STANDARD] = nothing.fd;
   if (filter !== null) places[0] = filter.fd;
-  places[LIVING_DESCRIPTOR - FIRST_BEYOND_STANDARD] = "pipe";
+  places[START_DESCRIPTOR - FIRST_BEYOND_STANDARD] = "pipe";
   return {
     beyondStandard: Array.from(places, (place) => place ?? "ignore"),
     async [Symbol.asyncDispose]() {

@@ -5,7 +5,7 @@ import { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
-import { commandDescriptors, LIVING_DESCRIPTOR } from "./descriptors.ts";
+import { commandDescriptors, START_DESCRIPTOR } from "./descriptors.ts";
 import { createOutputWindow } from "./output-window.ts";
 import { askToEnd, kill, type ProcessFamily } from "./process-family.ts";
 import type { Launch } from "./sandbox.ts";
@@ -80,7 +80,7 @@ export async function runCommand(launch: Launch, options: RunOptions): Promise<C
 
 /** Answers the launched shell. */
 function letBegin(child: ChildProcess): void {
-  const socket = child.stdio[LIVING_DESCRIPTOR];
+  const socket = child.stdio[START_DESCRIPTOR];
   if (!(socket instanceof Socket)) return;
   // It ended before it asked, or before it read the answer.
   socket.on("error", () => undefined);

@@ -4,7 +4,7 @@ import { type FileHandle, readFile } from "node:fs/promises";
 import { ToolError } from "../../../contracts/errors.ts";
 import type { Logger, NewId } from "../../../contracts/ports.ts";
 import { SANDBOX_HOME } from "./bubblewrap.ts";
-import { inheritableDescriptors, LIVING_DESCRIPTOR } from "./descriptors.ts";
+import { inheritableDescriptors, START_DESCRIPTOR } from "./descriptors.ts";
 import { commandEnvironment } from "./environment.ts";
 import { openFilter } from "./filter-file.ts";
 import { boundArguments, type HardLimits, hardLimits, UNBOUNDED_PROBE } from "./limits.ts";
@@ -49,8 +49,8 @@ export interface SandboxDeps {
  * command would run for ever: it begins with the service's answer. bubblewrap's first process is the last to ask for its
  * parent's death, about when this runs: a word to the service alone would be too early.
  */
-const ASK = `echo >&${LIVING_DESCRIPTOR} && read -r _ <&${LIVING_DESCRIPTOR}`;
-const START = `${ASK} && exec "$0" -c "$1" 2>&1 3<&- ${LIVING_DESCRIPTOR}<&-`;
+const ASK = `echo >&${START_DESCRIPTOR} && read -r _ <&${START_DESCRIPTOR}`;
+const START = `${ASK} && exec "$0" -c "$1" 2>&1 3<&- ${START_DESCRIPTOR}<&-`;
 
 /** Where HOME points in a container. Never the service's own home: Node loads modules from there. */
 const CONTAINER_HOME = "/tmp";
